@@ -62,10 +62,16 @@ if docker compose version >/dev/null 2>&1; then
   check 'compose.yaml (docker compose config)' docker compose --env-file "$scratch/env" --file compose.yaml config --quiet
 elif program=$(go_tool compose-go github.com/compose-spec/compose-go/v2/cmd@v2.16.2 2>"$scratch/get"); then
   # It does not check the environment. test/deploy.test.ts compares the names with those of .env.example.
-  cp models.yaml "$scratch"
+  cp -r models.yaml grafana "$scratch"
+  touch "$scratch"/grafana/metrics-token "$scratch"/grafana/password
   sed 's/\${[A-Z0-9_]*:?[^}]*}/example/g' compose.yaml >"$scratch/compose.yaml"
   check 'compose.yaml (compose-go, what docker compose reads it with)' "$program" "$scratch/compose.yaml"
 else skip 'compose.yaml' "no docker compose, and: $(why)"; fi
+
+if command -v promtool >/dev/null; then
+  check 'grafana/rules.yaml (promtool)' promtool check rules grafana/rules.yaml
+  check 'grafana/prometheus.yaml (promtool)' promtool check config --syntax-only grafana/prometheus.yaml
+else skip grafana 'no promtool: apt-get install prometheus'; fi
 
 if program=$(python_tool kubernetes-validate kubernetes-validate==1.37.0 2>"$scratch/get"); then
   # The oldest version with everything that is used here (preStop.sleep), and the newest.

@@ -46,7 +46,7 @@ describe('generate', () => {
     const { code, stdout, stderr } = await runCli(['generate', 'A red fox, in snow!', ...small], { env, cwd })
     assert.equal(code, 0, stderr)
     assert.match(stdout, /^a-red-fox-in-snow-[0-9a-f]{6}\.mp4\n$/)
-    assert.match(stderr, /^using model studio.*\nqueued\n(drawing.*\n)*downloading\n$/)
+    assert.match(stderr, /^using model studio.*\n(queued: .*\n)+(drawing.*\n)*downloading\n$/)
     assertPlays(join(cwd, stdout.trim()))
   })
 

@@ -200,3 +200,39 @@ it('every command exists, and accepts its arguments', () => {
   const { stderr } = spawnSync(process.execPath, [join(root, 'deploy/make-bucket.js')], { encoding: 'utf8', env })
   assert.match(stderr, /^make-bucket: FILMGATE_BUCKET can't be used: use s3:/)
 })
+
+it('Prometheus scrapes every process, and Grafana finds its data source and its dashboards', () => {
+  const [job] = documents.get('deploy/grafana/prometheus.yaml')?.[0]?.scrape_configs ?? []
+  const processes = ours.map(([name]) => name).filter((name) => name !== 'bucket')
+  assert.deepEqual(
+    job.static_configs[0].targets,
+    processes.map((name) => `${name}:${settings.port.fallback}`),
+  )
+  assert.deepEqual(compose.services.prometheus.secrets, ['metrics-token'])
+  assert.equal(job.authorization.credentials_file, '/run/secrets/metrics-token')
+  for (const { file } of Object.values(compose.configs as Document))
+    assert.ok(files.includes(join('deploy', file)), file)
+  const [source] = documents.get('deploy/grafana/datasource.yaml')?.[0]?.datasources ?? []
+  const [provider] = documents.get('deploy/grafana/dashboards.yaml')?.[0]?.providers ?? []
+  const mounted = (compose.services.grafana.configs as Document[]).map(({ target }) => target)
+  const dashboards = files.filter((file) => file.startsWith('deploy/grafana/dashboards/'))
+  assert.equal(dashboards.length, 2)
+  for (const file of dashboards) {
+    assert.ok(mounted.includes(`${provider.options.path}/${file.split('/').at(-1)}`), file)
+    const { panels, templating } = JSON.parse(textOf(file)) as Document
+    assert.equal(templating.list[0].current.value, source.uid)
+    const ids = panels.map(({ id }: Document) => id)
+    assert.equal(new Set(ids).size, ids.length, 'each panel has an id of its own')
+    for (const { title, type, datasource } of panels as Document[])
+      if (type !== 'row') assert.match(datasource.uid, /^\$\{datasource\}$/, title)
+  }
+})
+
+it('every alert has a severity, and says what to do', () => {
+  const [group] = documents.get('deploy/grafana/rules.yaml')?.[0]?.groups ?? []
+  for (const { alert, labels, annotations } of group.rules as Document[]) {
+    assert.ok(['critical', 'warning'].includes(labels.severity), alert)
+    assert.ok(annotations.summary && annotations.description && annotations.runbook, alert)
+    if (labels.alarm !== undefined) assert.equal(annotations.runbook, `docs/runbook.md#${labels.alarm}`)
+  }
+})

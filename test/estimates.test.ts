@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { AccountView } from '../src/core/account.ts'
+import { healthy } from '../src/core/health.ts'
 import { openStage, readEvents, type Stage } from './listening.ts'
 
 /* `eta` and `queue_position` of unfinished videos, and the poll interval that clients are given. */
@@ -93,7 +94,7 @@ it('a list says the same as polls do, although nobody polled', async () => {
 
 it('a video with a free slot has only the estimate of its own time', async () => {
   await using stage = await openStage()
-  stage.accounts.set('studio', { name: 'studio', concurrency: 2 } as AccountView)
+  stage.accounts.set('studio', { name: 'studio', concurrency: 2, health: healthy } as AccountView)
   await past(stage, 100)
   const tasks = [await stage.queued('1'), await stage.queued('2'), await stage.queued('3')]
   const tell = async () => {

@@ -39,6 +39,8 @@ export interface Stage extends AsyncDisposable {
   /** Starts this task, which must be the next one in the queue. */
   begin(task: Task): Promise<Task>
   progress(task: Task, progress: number): Promise<Task>
+  /** The provider has finished it. */
+  collect(task: Task): Promise<Task>
   complete(task: Task): Promise<Task>
   fail(task: Task): Promise<Task>
   /** Breaks every connection. */
@@ -92,6 +94,7 @@ export async function openStage(changes: (store: Store) => Partial<Store> = () =
       return record(held, { state: 'running', startedAt: clock.now(), progress: 1 })
     },
     progress: (task, progress) => record(task, { progress }),
+    collect: (task) => record(task, { state: 'storing' }),
     complete: (task) =>
       record(task, { state: 'completed', progress: 100, completedAt: clock.now(), expiresAt: clock.now() + 1e9 }),
     fail: (task) => record(task, { state: 'failed', error: { code: 'generation_failed', message: 'It failed.' } }),

@@ -1,7 +1,8 @@
-import { type AccountView, acceptsTasks } from '../core/account.ts'
+import { type AccountView, acceptsTasks, type Healths, isLocalName } from '../core/account.ts'
 import type { Catalog, ModelCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Pace, pollAfter, queuedMs, remainingMs, type Slots } from '../core/estimate.ts'
+import { isPaused } from '../core/health.ts'
 import { type TaskView, wireStatus } from '../core/task.ts'
 import type { TaskStore } from '../stores/store.ts'
 
@@ -11,6 +12,8 @@ export interface Estimate {
   eta: number | null
   /** 1 is next; null if it does not wait, or is too far back. */
   queuePosition: number | null
+  /** False if it is queued, and no account accepts tasks of its model now. */
+  isAvailable: boolean
   /** When to poll again. */
   pollAfterMs: number
 }
@@ -28,6 +31,7 @@ interface EstimateDependencies {
   store: TaskStore
   catalog: Catalog
   accounts: ReadonlyMap<string, AccountView>
+  healths: Pick<Healths, 'refresh'>
   clock: Clock
 }
 
@@ -59,7 +63,8 @@ export function openEstimates(dependencies: EstimateDependencies): Estimates {
     const left = timeLeft(task, card, queued)
     const eta = left === null ? null : Math.max(1, Math.ceil(left / 1_000))
     const pollAfterMs = Math.round(pollAfter(eta, card?.pollAfterMs ?? 5_000))
-    return { eta, queuePosition: queued?.position ?? null, pollAfterMs }
+    const isAvailable = task.state !== 'queued' || (card !== undefined && acceptsNow(card, dependencies))
+    return { eta, queuePosition: queued?.position ?? null, isAvailable, pollAfterMs }
   }
   return {
     known,
@@ -105,7 +110,7 @@ function openPaces({ store, clock }: EstimateDependencies) {
 
 /** The queue of each card, read on demand. */
 function openQueues(dependencies: EstimateDependencies) {
-  const { store, clock } = dependencies
+  const { store, clock, healths } = dependencies
   interface Queue {
     readAt: number
     /** Null if it could not be read. */
@@ -113,10 +118,17 @@ function openQueues(dependencies: EstimateDependencies) {
     reading: Promise<void> | undefined
   }
   const queues = new Map<string, Queue>()
+  let learnt = { at: Number.NEGATIVE_INFINITY, done: Promise.resolve() }
 
+  /** A process without workers learns only here which accounts are paused: once for all queues. */
+  const learnPauses = (): Promise<void> => {
+    if (Math.abs(clock.now() - learnt.at) >= freshQueueMs)
+      learnt = { at: clock.now(), done: healths.refresh().catch(() => {}) }
+    return learnt.done
+  }
   const read = async (card: ModelCard, queue: Queue) => {
     // If the store is unavailable, the next refresh tries again.
-    const reads = [store.queueOf(card.id, longestQueue), slotsOf(card, dependencies)] as const
+    const reads = [store.queueOf(card.id, longestQueue), slotsOf(card, dependencies), learnPauses()] as const
     const [ids, slots] = await Promise.all(reads).catch(() => [])
     queue.found = ids && slots ? { positions: new Map(ids.map((id, at) => [id, at + 1])), slots } : null
     queue.readAt = clock.now()
@@ -158,4 +170,15 @@ async function slotsOf(card: ModelCard, { store, accounts }: EstimateDependencie
   if (slots === 0) return { atOnce: 1, free: 0 }
   const atOnce = Math.max(1, Math.min(slots, card.concurrency ?? slots))
   return { atOnce, free: Math.max(0, atOnce - (await store.usedSlots(known.map(({ name }) => name)))) }
+}
+
+/**
+ * Whether an account accepts tasks of the card now. A process without workers does not know the renderers of the other
+ * processes: it assumes that one runs.
+ */
+function acceptsNow({ routes }: ModelCard, { accounts, clock }: EstimateDependencies): boolean {
+  return routes.some(({ account: name }) => {
+    const account = accounts.get(name)
+    return account ? acceptsTasks(account) && !isPaused(account.health, clock.now()) : isLocalName(name)
+  })
 }

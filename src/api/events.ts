@@ -8,7 +8,7 @@ import type { NoticeStore, TaskStore } from '../stores/store.ts'
 import { StreamVideosQuery, VideoEvent } from '../wire/videos.ts'
 import { notFound } from './errors.ts'
 import type { Estimates } from './estimates.ts'
-import { openPulse, type Pulse } from './events/pulse.ts'
+import { openPulse, type Pulse, type Sent, sentOf } from './events/pulse.ts'
 import { readStart, replay, type StartRequest } from './events/replay.ts'
 import { openStream } from './events/stream.ts'
 import { opening, openTexts, resetText, type Texts } from './events/texts.ts'
@@ -63,7 +63,7 @@ export function eventRoutes(dependencies: EventDependencies): Route[] {
       summary: 'Stream the events of a video',
       description:
         'Begins with the current status and ends when the video is finished: `video.queued`, `video.in_progress`, ' +
-        '`video.progress`, `video.completed`, `video.failed`, `video.deleted`.',
+        '`video.progress` (a new progress or a new `status_detail`), `video.completed`, `video.failed`, `video.deleted`.',
       path: videoPath,
       headers: sdkHeader,
       responses: { 200: stream },
@@ -94,19 +94,19 @@ function streamOne(parts: Parts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const id = pathParam(request, 'id')
     if (!isTaskId(id)) throw notFound(id)
-    const running = new Map<string, number>()
+    const followed = new Map<string, Sent>()
     let status: string | undefined
     const send = ({ view, id: number }: Pick<FeedItem, 'view' | 'id'>) => {
       if (!view) return client.end(texts.deleted(id, number))
       // A repeat: of two changes at once, the first was sent with the status after both.
       if (wireStatus(view) === status) return
       status = wireStatus(view)
-      if (status === 'in_progress') running.set(id, view.progress)
+      if (!isFinished(view)) followed.set(id, sentOf(view, estimates))
       const text = texts.status(view, client.nulls, number)
       if (isFinished(view)) client.end(text)
       else client.send(text)
     }
-    const { client, ...stream } = openStream(parts, { request, reply, task: id, running, send })
+    const { client, ...stream } = openStream(parts, { request, reply, task: id, followed, send })
     await stream.run(async () => {
       const view = await store.read(client.owner, id)
       if (!view) throw notFound(id)
@@ -121,18 +121,19 @@ function streamOne(parts: Parts) {
 
 /** Sends changes from now on, or since the last event that the client names. */
 function streamAll(parts: Parts) {
-  const { store, listeners, texts, turns } = parts
+  const { store, estimates, listeners, texts, turns } = parts
   const shown = openShown(parts)
   return async (request: StartRequest, reply: FastifyReply) => {
-    const { tasks: running, leave } = shown.join(ownerOf(request.token))
+    const { tasks: followed, leave } = shown.join(ownerOf(request.token))
     const send = ({ notice, view, id }: FeedItem) => {
       if (notice.kind === 'deleted') return client.send(texts.deleted(notice.task, id))
       // The task has changed again or was deleted. The notice of that change is still to come.
       if (!view || wireStatus(view) !== notice.kind) return
-      if (notice.kind === 'in_progress') running.set(view.id, view.progress)
+      if (notice.kind === 'in_progress') followed.set(view.id, sentOf(view, estimates))
+      else followed.delete(view.id)
       client.send(texts.status(view, client.nulls, id))
     }
-    const { client, ...stream } = openStream(parts, { request, reply, task: null, running, send, onLeave: leave })
+    const { client, ...stream } = openStream(parts, { request, reply, task: null, followed, send, onLeave: leave })
     await stream.run(async () => {
       // Every notice that arrives from here on has a greater number.
       const safe = listeners.safe()
@@ -146,21 +147,21 @@ function streamAll(parts: Parts) {
 }
 
 /** The tasks in progress of each owner that streams all videos: one set for all of the owner's streams. */
-function openShown({ store, turns }: Parts) {
-  const owners = new Map<string, { tasks: Map<string, number>; streams: number }>()
-  const find = async (owner: string, tasks: Map<string, number>) => {
+function openShown({ store, estimates, turns }: Parts) {
+  const owners = new Map<string, { tasks: Map<string, Sent>; streams: number }>()
+  const find = async (owner: string, tasks: Map<string, Sent>) => {
     for (let [left, after]: [number, string | undefined] = [100, undefined]; left > 0; ) {
       using _turn = await turns.take(owner)
       const page = { limit: left, order: 'desc', enoughBytes: pieceBytes } as const
       const newest = await store.list(owner, after === undefined ? page : { ...page, after })
-      for (const task of newest) if (wireStatus(task) === 'in_progress') tasks.set(task.id, task.progress)
+      for (const task of newest) if (wireStatus(task) === 'in_progress') tasks.set(task.id, sentOf(task, estimates))
       left = hasPromptBytes(newest, pieceBytes) ? left - newest.length : 0
       after = newest.at(-1)?.id
     }
   }
   return {
     join(owner: string) {
-      const shown = owners.get(owner) ?? { tasks: new Map<string, number>(), streams: 0 }
+      const shown = owners.get(owner) ?? { tasks: new Map<string, Sent>(), streams: 0 }
       owners.set(owner, shown)
       shown.streams += 1
       // Tasks that began before, if they are among the newest. Without them the stream only shows less progress.

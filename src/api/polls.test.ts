@@ -52,7 +52,9 @@ async function serve(change: (task: TaskView | undefined) => unknown = (task) =>
   }
   const access = openAccess({ tokens: [tokenOf('anna'), tokenOf('ben')], ratePerMinute: 100 })
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
-  const rest = { clock: manualClock(0), random: (count: number) => new Uint8Array(count), accounts: new Map() }
+  const healths = { refresh: async () => {} }
+  const accounts = new Map()
+  const rest = { clock: manualClock(0), random: (count: number) => new Uint8Array(count), accounts, healths }
   const log = { info() {}, warn() {}, error() {} }
   const app = buildApp({ ...rest, access, catalog, log, store, bucket: {} } as unknown as AppDependencies)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })

@@ -145,7 +145,10 @@ export function openSubmit(dependencies: VideoDependencies, stored: StoredBytes)
 
 /** A repeat gets the same response as the first request, however far the task is by now. No claim changed a new task. */
 function asCreated(task: Task, order: Order): Task {
-  return task.fence === 0 ? task : { ...queueTask(task, task.createdAt), warnings: warningsOf(order) }
+  if (task.fence === 0) return task
+  // An image that was given as a URL is an asset by now.
+  const image = order.reference && 'url' in order.reference ? order.reference : task.image
+  return { ...queueTask({ ...task, image }, task.createdAt), warnings: warningsOf(order) }
 }
 
 /** What the price of an order depends on. */

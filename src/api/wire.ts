@@ -1,16 +1,18 @@
 import type { FastifyRequest } from 'fastify'
 import { type CardFacts, type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
 import { fromMicros } from '../core/money.ts'
-import { isFinished, type TaskView, type VideoFacts, wholeSeconds, wireStatus } from '../core/task.ts'
+import { isFinished, statusDetail, type TaskView, type VideoFacts, wholeSeconds, wireStatus } from '../core/task.ts'
 import type { Model } from '../wire/models.ts'
 import type { DeletedVideo, Video, VideoOutput } from '../wire/videos.ts'
+import type { Estimate } from './estimates.ts'
 
 /* Turns tasks and models into the shapes of `src/wire`. */
 
 interface WireOptions {
   /** Whether a field that does not apply is null (`wantsNulls`) or omitted. */
   nulls: boolean
-  estimate?: { eta: number | null; queuePosition: number | null }
+  /** Without it, a queued task waits for a slot: the response to a submit is the same at each repeat. */
+  estimate?: Pick<Estimate, 'eta' | 'queuePosition' | 'isAvailable'>
 }
 
 /**
@@ -23,6 +25,7 @@ export function wantsNulls({ headers }: Pick<FastifyRequest, 'headers'>): boolea
 
 export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): Video {
   const { completedAt, expiresAt, error, remixedFrom, videoFacts, warnings, metadata, usage } = task
+  const detail = statusDetail(task, estimate?.isAvailable ?? true)
   const video: Video = {
     id: task.id,
     object: 'video',
@@ -36,8 +39,9 @@ export function toWireVideo(task: TaskView, { nulls, estimate }: WireOptions): V
   }
   if (nulls) {
     const none = { completed_at: null, expires_at: null, output: null, warnings: null, usage: null }
-    Object.assign(video, none, { remixed_from_video_id: remixedFrom, error, metadata })
+    Object.assign(video, none, { status_detail: detail, remixed_from_video_id: remixedFrom, error, metadata })
   } else {
+    if (detail !== null) video.status_detail = detail
     if (error) video.error = error
     if (remixedFrom !== null) video.remixed_from_video_id = remixedFrom
     if (metadata !== null) video.metadata = metadata

@@ -143,6 +143,13 @@ it('tasks of other servers are read for what they say', () => {
   assert.equal(readTask({ id: 'x\n  rm -r ~', status: 'queued' }), undefined)
 })
 
+it('the detail of a status becomes a sentence, and an unknown one is not shown', () => {
+  const reasonOf = (status_detail: unknown) => readTask({ id: 'x', status: 'queued', status_detail })?.reason
+  assert.equal(reasonOf('waiting_for_slot'), 'waiting for a free slot')
+  assert.match(reasonOf('model_unavailable') ?? '', /^the model is unavailable/)
+  for (const other of ['generating', 'toString', 'on_fire', 7, null, undefined]) assert.equal(reasonOf(other), null)
+})
+
 it('words are quoted for a shell', () => {
   assert.deepEqual(['fox.mp4', 'a fox.mp4', "it's"].map(quoted), ['fox.mp4', "'a fox.mp4'", `'it'\\''s'`])
 })

@@ -6,6 +6,8 @@ import { printable } from './screen/text.ts'
 export interface Task {
   id: string
   status: Status
+  /** Why it is not finished yet, for people; null if the server does not say, or the progress says enough. */
+  reason: string | null
   /** 0 to 100, or null if the server does not report it. */
   progress: number | null
   model: string
@@ -39,6 +41,15 @@ const statuses: Record<string, Status> = {
   expired: 'failed',
 }
 
+const reasons: Readonly<Record<NonNullable<Video['status_detail']>, string | null>> = {
+  fetching_image: 'fetching the image',
+  waiting_for_slot: 'waiting for a free slot',
+  model_unavailable: 'the model is unavailable, it starts later',
+  submitting: 'sending it to the model',
+  generating: null,
+  storing: 'storing the video',
+}
+
 /** Undefined if it is not a task. */
 export function readTask(json: unknown): Task | undefined {
   if (!isObject(json) || typeof json.id !== 'string' || typeof json.status !== 'string') return undefined
@@ -48,6 +59,7 @@ export function readTask(json: unknown): Task | undefined {
   return {
     id: json.id,
     status,
+    reason: readReason(json.status_detail),
     progress: numberOf(json.progress),
     model: stringOrNull(json.model) ?? '',
     prompt: stringOrNull(json.prompt),
@@ -67,6 +79,12 @@ export function readTask(json: unknown): Task | undefined {
 /** Null if it has another shape: other servers may use the field differently. */
 export function readOutput(json: unknown): VideoOutput | null {
   return fits(VideoOutput, json) ? json : null
+}
+
+/** Null for a code of another server. */
+function readReason(json: unknown): string | null {
+  const code = Object.keys(reasons).find((name): name is keyof typeof reasons => name === json)
+  return code ? reasons[code] : null
 }
 
 export function readWarnings(json: unknown): string[] {

@@ -130,6 +130,7 @@ function show(task: Task, terminal: Terminal): string {
   const pairs = [
     ['id', task.id],
     ['status', statusOf(task), statusColours[task.status]],
+    ['reason', task.reason ?? ''],
     ['error', error ?? '', 'red'],
     ['prompt', task.prompt ?? ''],
     ['model', task.model],

@@ -31,6 +31,17 @@ export type State = (typeof states)[number]
 export const statuses = ['queued', 'in_progress', 'completed', 'failed'] as const
 export type Status = (typeof statuses)[number]
 
+/** Why a task is not finished yet, for clients. It names no account and no provider. */
+export const statusDetails = [
+  'fetching_image', //    its reference image is being downloaded
+  'waiting_for_slot', //  it waits for a slot of its model or of its owner
+  'model_unavailable', // no account of its model accepts tasks now
+  'submitting', //        it is being sent, or whether it was accepted is being found out
+  'generating',
+  'storing',
+] as const
+export type StatusDetail = (typeof statusDetails)[number]
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
 export type Parameters = { readonly [name: string]: string | number | boolean }
@@ -257,6 +268,21 @@ export function wireStatus(task: Pick<Task, 'state' | 'startedAt'>): Status {
 
 export function isFinished(task: Pick<Task, 'state'>): boolean {
   return task.state === 'completed' || task.state === 'failed'
+}
+
+const detailsByState: Readonly<Record<Exclude<State, 'queued'>, StatusDetail | null>> = {
+  fetching: 'fetching_image',
+  held: 'submitting',
+  running: 'generating',
+  storing: 'storing',
+  completed: null,
+  failed: null,
+}
+
+/** Null if the task is finished. `isAvailable`: whether an account could accept it now, if it is queued. */
+export function statusDetail({ state }: Pick<Task, 'state'>, isAvailable: boolean): StatusDetail | null {
+  if (state !== 'queued') return detailsByState[state]
+  return isAvailable ? 'waiting_for_slot' : 'model_unavailable'
 }
 
 /**

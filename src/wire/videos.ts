@@ -1,7 +1,7 @@
 import { maxImageBytes } from '../core/image.ts'
 import { type CommonField, metadataLimits } from '../core/parameters.ts'
 import { maxVideoMiB } from '../core/source.ts'
-import { maxPromptLength, statuses, taskIdForm } from '../core/task.ts'
+import { maxPromptLength, statusDetails, statuses, taskIdForm } from '../core/task.ts'
 import {
   always,
   deleted,
@@ -63,6 +63,15 @@ export const Video = shape(
       enum: statuses,
       description: 'The current status. It never goes back.',
     },
+    status_detail: {
+      type: ['string', 'null'],
+      enum: [...statusDetails, null],
+      description:
+        'Why the video is not finished yet. `fetching_image`: the reference image is being downloaded. ' +
+        '`waiting_for_slot`: the video waits for a free slot. `model_unavailable`: the model accepts no videos now, and ' +
+        'this one starts when it does. `submitting`: the video is being sent to the model. `generating`: the model ' +
+        `generates it. \`storing\`: it is being downloaded and checked. ${absent} once the video is finished.`,
+    },
     progress: {
       type: 'integer',
       minimum: 0,
@@ -119,6 +128,7 @@ export const Video = shape(
   },
   {
     optional: [
+      'status_detail',
       'completed_at',
       'expires_at',
       'remixed_from_video_id',

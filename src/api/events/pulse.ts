@@ -1,17 +1,28 @@
 import type { Clock } from '../../core/clock.ts'
 import type { FairTurns } from '../../core/fair.ts'
-import { type TaskView, wireStatus } from '../../core/task.ts'
+import { isFinished, type Status, type StatusDetail, statusDetail, type TaskView, wireStatus } from '../../core/task.ts'
 import type { TaskStore } from '../../stores/store.ts'
+import type { Estimates } from '../estimates.ts'
 import { openStep, sendCost, sendInPieces } from '../pieces.ts'
 import type { StreamClient } from './client.ts'
 import { heartbeat, type Texts } from './texts.ts'
 
-/**
- * A stream, and the tasks in progress that it shows, each with the progress that was sent last. Streams may share them.
- */
+/** What a stream has sent of a task. */
+export interface Sent {
+  status: Status
+  progress: number
+  detail: StatusDetail | null
+}
+
+export function sentOf(view: TaskView, estimates: Pick<Estimates, 'known'>): Sent {
+  const { isAvailable } = estimates.known(view)
+  return { status: wireStatus(view), progress: view.progress, detail: statusDetail(view, isAvailable) }
+}
+
+/** A stream, and the unfinished tasks that it follows, each with what was sent last. Streams may share them. */
 export interface Member {
   readonly client: StreamClient
-  readonly running: Map<string, number>
+  readonly followed: Map<string, Sent>
   /** The number from which the client could continue; null if it can't. */
   position(): number | null
   /** Ends the stream if its token is no longer accepted. */
@@ -27,6 +38,7 @@ export interface Pulse {
 interface PulseDependencies {
   store: TaskStore
   clock: Clock
+  estimates: Estimates
   texts: Texts
   turns: FairTurns
 }
@@ -85,15 +97,15 @@ export function openPulse(dependencies: PulseDependencies): Pulse {
   }
 }
 
-/** The streams that share a set of tasks in progress, each with the progress that was sent last. */
+/** The streams that share a set of unfinished tasks, each with what was sent last. */
 interface Group {
-  running: Map<string, number>
+  followed: Map<string, Sent>
   clients: StreamClient[]
 }
 
-/** Sends new progress to all streams of an owner that show the task, one piece in each turn. */
+/** Sends new progress and new details to all streams of an owner that show the task, one piece in each turn. */
 async function sendProgress(owner: string, members: readonly Member[], dependencies: PulseDependencies): Promise<void> {
-  const { store, texts, turns } = dependencies
+  const { store, estimates, texts, turns } = dependencies
   const turn = () => turns.take(owner)
   const shown = groupByTask(members)
   const step = openStep()
@@ -102,20 +114,24 @@ async function sendProgress(owner: string, members: readonly Member[], dependenc
     at += piece.length
     const views = await readPiece(store, owner, piece, turn)
     step.learn(views)
-    const updates = piece.flatMap(([id, groups], index) => updatesOf(id, views[index], groups))
+    // Reads the queue of each model, at most once a second for all streams and polls.
+    await Promise.all(views.map((view) => view && estimates.of(view)))
+    const updates = piece.flatMap(([id, groups], index) => updatesOf(id, views[index], groups, estimates))
     await sendInPieces(new Set(updates), {
       turn,
       costOf: ({ view }) => sendCost(view),
-      send: ({ view, client }) => client.send(texts.progress(view, client.nulls)),
+      send({ view, client, isCurrent }) {
+        if (isCurrent()) client.send(texts.progress(view, client.nulls))
+      },
     })
   }
 }
 
 function groupByTask(members: readonly Member[]): [id: string, groups: Group[]][] {
   const tasks = new Map<string, Group[]>()
-  for (const [running, group] of Map.groupBy(members, (member) => member.running)) {
+  for (const [followed, group] of Map.groupBy(members, (member) => member.followed)) {
     const clients = group.map(({ client }) => client)
-    for (const id of running.keys()) tasks.set(id, [...(tasks.get(id) ?? []), { running, clients }])
+    for (const id of followed.keys()) tasks.set(id, [...(tasks.get(id) ?? []), { followed, clients }])
   }
   return [...tasks]
 }
@@ -130,15 +146,20 @@ async function readPiece(
   return await Promise.all(piece.map(([id]) => store.read(owner, id)))
 }
 
-/** The clients that receive the progress of a task. */
-function updatesOf(id: string, view: TaskView | undefined, groups: readonly Group[]) {
-  const updates: { view: TaskView; client: StreamClient }[] = []
-  for (const { running, clients } of groups) {
-    // A notice reports its new status.
-    if (!view || wireStatus(view) !== 'in_progress') running.delete(id)
-    else if (view.progress > (running.get(id) ?? view.progress)) {
-      running.set(id, view.progress)
-      for (const client of clients) updates.push({ view, client })
+/** The clients that receive the new progress, or the new detail, of a task. */
+function updatesOf(id: string, view: TaskView | undefined, groups: readonly Group[], estimates: Estimates) {
+  const updates: { view: TaskView; client: StreamClient; isCurrent(): boolean }[] = []
+  for (const { followed, clients } of groups) {
+    const before = followed.get(id)
+    const now = view && !isFinished(view) ? sentOf(view, estimates) : undefined
+    // A notice reports its end,
+    if (!view || !now) followed.delete(id)
+    // and a new status.
+    else if (before?.status === now.status && (now.progress > before.progress || now.detail !== before.detail)) {
+      followed.set(id, now)
+      // The event of a new status may be sent before this one has its turn.
+      const isCurrent = () => followed.get(id) === now
+      for (const client of clients) updates.push({ view, client, isCurrent })
     }
   }
   return updates

@@ -5,7 +5,7 @@ import type { NoticeStore, TaskStore } from '../../stores/store.ts'
 import type { FeedItem } from '../feed.ts'
 import type { Listener, Listeners } from '../listeners.ts'
 import { openClient, type StreamClient } from './client.ts'
-import type { Member, Pulse } from './pulse.ts'
+import type { Member, Pulse, Sent } from './pulse.ts'
 import { type PendingItem, type Receiver, sendInTurns } from './replay.ts'
 import { goodbye, interrupted, tokenEnded } from './texts.ts'
 import type { Unread } from './unread.ts'
@@ -27,7 +27,7 @@ interface Subject {
   reply: FastifyReply
   /** Null is every task of the owner. */
   task: string | null
-  running: Map<string, number>
+  followed: Map<string, Sent>
   send(item: FeedItem): void
   onLeave?(): void
 }
@@ -45,7 +45,7 @@ interface Stream {
 
 export function openStream(dependencies: StreamDependencies, subject: Subject): Stream {
   const { store, clock, listeners, pulse, unread, turns, watch } = dependencies
-  const { request, reply, task, running, send, onLeave } = subject
+  const { request, reply, task, followed, send, onLeave } = subject
   const leave = () => {
     listeners.leave(listener)
     pulse.remove(member)
@@ -60,7 +60,7 @@ export function openStream(dependencies: StreamDependencies, subject: Subject): 
   // The client can continue from a number only if nothing waits for it, and never in the stream of one task.
   const isCurrent = () => backlog.isLive() && !listeners.isBehind(client.owner)
   const position = () => (task === null && isCurrent() ? listeners.safe() : null)
-  const member: Member = { client, running, position, check: () => watch.check(refuse) }
+  const member: Member = { client, followed, position, check: () => watch.check(refuse) }
   return {
     client,
     start(text) {

@@ -34,6 +34,8 @@ export interface RowFacts {
   percent: number | null
   startedAt: number
   samples: readonly Sample[]
+  /** Why the video is not finished yet. */
+  reason: string | null
   /** Shown beside a bar without a percentage. */
   detail: string | null
   /** A failure that will be retried. */
@@ -54,6 +56,7 @@ export function openRow(label: string | null, { now, onChange, onEnd }: RowOwner
     percent: null,
     startedAt: now(),
     samples: [],
+    reason: null,
     detail: null,
     trouble: null,
   }
@@ -65,18 +68,20 @@ export function openRow(label: string | null, { now, onChange, onEnd }: RowOwner
   return {
     facts,
     onTask: (task) => change(factsOf(task, facts.samples, now())),
-    onBytes: (done, total) => change({ phase: 'downloading', samples: [], ...amount(done, total) }),
+    onBytes: (done, total) => change({ phase: 'downloading', samples: [], reason: null, ...amount(done, total) }),
     onTrouble: (trouble) => change({ trouble: trouble && describe(trouble) }),
     [Symbol.dispose]: () => onEnd?.(),
   }
 }
 
 function factsOf(task: Task, samples: readonly Sample[], now: number): Partial<RowFacts> {
-  if (task.status === 'queued') return { phase: 'queued', percent: null }
+  const { reason } = task
+  if (task.status === 'queued') return { phase: 'queued', percent: null, reason }
   // Finished: the download sets the next phase.
   if (task.status !== 'in_progress') return {}
   const percent = task.progress === null ? null : Math.min(100, Math.max(0, task.progress))
-  return { phase: 'drawing', percent, samples: percent === null ? samples : withSample(samples, { at: now, percent }) }
+  const known = percent === null ? samples : withSample(samples, { at: now, percent })
+  return { phase: 'drawing', percent, reason, samples: known }
 }
 
 function amount(done: number, total: number | null): Partial<RowFacts> {
@@ -95,7 +100,7 @@ export function viewOf(facts: RowFacts, now: number, frame: number): BarView {
     fraction: facts.percent === null ? null : facts.percent / 100,
     elapsedMs: now - facts.startedAt,
     leftMs: facts.phase === 'drawing' ? timeLeft(facts.samples, now) : null,
-    detail: facts.detail,
+    detail: facts.detail ?? facts.reason,
     trouble: facts.trouble,
     frame,
   }

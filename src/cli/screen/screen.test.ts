@@ -82,30 +82,35 @@ describe('the time that is left', () => {
   })
 })
 
-it('lines in a log come with each change of status, each 10 % and each trouble', () => {
+it('lines in a log come with each change of status, each reason to wait, each 10 % and each trouble', () => {
   const said: string[] = []
   const onChange = (before: RowFacts, after: RowFacts) => {
     const line = lineFor(before, after, false)
     if (line !== null) said.push(line)
   }
   const row = openRow(null, { now: () => 0, onChange })
-  const task = (status: 'queued' | 'in_progress', progress: number) => row.onTask({ status, progress } as never)
-  task('queued', 0)
-  task('queued', 0)
+  const task = (status: 'queued' | 'in_progress', progress: number, reason: string | null = null) =>
+    row.onTask({ status, progress, reason } as never)
+  task('queued', 0, 'waiting for a free slot')
+  task('queued', 0, 'waiting for a free slot')
+  task('queued', 0, 'the model is unavailable')
   task('in_progress', 3)
   task('in_progress', 9)
   task('in_progress', 12)
   row.onTrouble({ message: '503: busy', againInMs: 4_000 })
   row.onTrouble(null)
   task('in_progress', 35)
+  task('in_progress', 99, 'storing the video')
   row.onBytes(0, null)
   row.onBytes(10, 10)
   assert.deepEqual(said, [
-    'queued',
+    'queued: waiting for a free slot',
+    'queued: the model is unavailable',
     'drawing',
     'drawing 10 %',
     'again in 4 s: 503: busy',
     'drawing 30 %',
+    'drawing: storing the video',
     'downloading',
   ])
 })

@@ -138,7 +138,9 @@ func checkVideo(video *openai.Video, expected fields) {
 	matches(video.ID, `^video_[0-9a-f]{48}$`)
 	isNow(video.CreatedAt)
 	equal([]any{seen["id"], seen["created_at"]}, []any{video.ID, float64(video.CreatedAt)})
-	for _, name := range []string{"id", "created_at", "eta", "queue_position", "output", "warnings", "metadata"} {
+	_, waits := seen["status_detail"].(string)
+	equal(waits, video.Status != openai.VideoStatusCompleted && video.Status != openai.VideoStatusFailed)
+	for _, name := range []string{"id", "created_at", "eta", "queue_position", "output", "warnings", "metadata", "usage", "status_detail"} {
 		delete(seen, name)
 	}
 	whole := fields{

@@ -38,8 +38,11 @@ export async function checkVideos(): Promise<void> {
 export function assertVideo(video: Video, expected: Partial<Video>): void {
   const { id, created_at, ...whole } = video as Video & Record<'eta' | 'queue_position' | 'output', unknown>
   const { eta, queue_position, output, ...shown } = whole
-  const { warnings, metadata, ...rest } = shown as typeof shown & Record<'warnings' | 'metadata', unknown>
-  assert.deepEqual([warnings, metadata, output === null], [null, null, video.status !== 'completed'])
+  const { warnings, metadata, usage, status_detail, ...rest } = shown as typeof shown &
+    Record<'warnings' | 'metadata' | 'usage' | 'status_detail', unknown>
+  assert.deepEqual([warnings, metadata, usage, output === null], [null, null, null, video.status !== 'completed'])
+  const isFinished = video.status === 'completed' || video.status === 'failed'
+  assert.ok(isFinished ? status_detail === null : typeof status_detail === 'string', String(status_detail))
   for (const own of [eta ?? 0, queue_position ?? 0]) assert.ok(Number.isInteger(own))
   assert.match(id, /^video_[0-9a-f]{48}$/)
   assert.ok(Number.isInteger(created_at) && Math.abs(created_at - Date.now() / 1_000) < 120)

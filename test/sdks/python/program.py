@@ -97,7 +97,9 @@ def check_video(video, **expected):
     seen = json.loads(video.to_json(exclude_unset=True))
     for own in ("eta", "queue_position"):
         assert type(seen.pop(own, None) or 0) is int
-    for own in ("output", "warnings", "metadata"):
+    detail = seen["status_detail"]
+    assert detail is None if seen["status"] in ("completed", "failed") else type(detail) is str, detail
+    for own in ("output", "warnings", "metadata", "usage", "status_detail"):
         assert own in seen
         del seen[own]
     video_id, created_at = seen.pop("id"), seen.pop("created_at")

@@ -164,7 +164,7 @@ final class Program {
         require(video.id().matches("video_[0-9a-f]{48}"), video.id());
         isNow(video.createdAt());
         equal(video._object_().asStringOrThrow(), "video");
-        Set<String> added = Set.of("eta", "queue_position", "output", "warnings", "metadata");
+        Set<String> added = Set.of("eta", "queue_position", "output", "warnings", "metadata", "usage", "status_detail");
         require(added.containsAll(video._additionalProperties().keySet()), video);
         Map<String, Object> seen = new HashMap<>();
         seen.put("model", plain(video._model()));
