@@ -10,6 +10,7 @@ import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
 import { openDeclarations } from './postgres/declarations.ts'
+import { openFigures } from './postgres/figures.ts'
 import { openInserts, openProbe } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
@@ -65,6 +66,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, { clock, name, onFatal }))
   const claims = openClaims(database)
+  const reads = openReads(database)
   const insertOne = openInserts(database, clock)
   const counts = openQueueCounts({ processes: mostProcesses, freshMs: countFreshMs, now: clock.now })
   // Apart, so that a count of very many tasks does not delay others.
@@ -80,7 +82,8 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
 
   return {
     clock,
-    ...openReads(database),
+    ...reads,
+    ...openFigures(database, reads.accountsInUse),
     ...claims,
     ...openQueue(database),
     ...openWebhooks(database, announce),

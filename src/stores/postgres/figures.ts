@@ -1,0 +1,66 @@
+import { figureColumns, toAttemptFigure, toQueueFigure, toWorkFigure } from '../../core/figures.ts'
+import { accountScope } from '../../core/turns.ts'
+import type { Store } from '../store.ts'
+import { byTime } from './claims.ts'
+import type { Database } from './database.ts'
+
+/** One statement after the other, so that a scrape uses one connection. */
+export function openFigures({ read }: Database, accountsInUse: Store['accountsInUse']): Pick<Store, 'figures'> {
+  return {
+    async figures({ accounts, mostCounted, mostAttempts }) {
+      const queues = await read(queueStatement, [mostCounted])
+      const work = await read(workStatement, [await accountsInUse(), mostCounted])
+      const slots = await read(slotStatement, [accounts.map(accountScope)])
+      const used = new Map(slots.map((row) => [row.scope, Number(row.used)]))
+      const [counts] = await read(countStatement, [mostCounted])
+      const open = await read(attemptStatement('open', 'ASC'), [mostAttempts])
+      const orphans = await read(attemptStatement('orphan', 'DESC'), [mostAttempts])
+      return {
+        queues: queues.map(toQueueFigure),
+        work: work.map(toWorkFigure),
+        slots: accounts.map((account) => ({ account, used: used.get(accountScope(account)) ?? 0 })),
+        fetching: Number(counts?.fetching),
+        pendingDeliveries: Number(counts?.pending),
+        open: open.map(toAttemptFigure),
+        orphans: orphans.map(toAttemptFigure),
+      }
+    },
+  }
+}
+
+/** By steps from one card to the next in the index: a DISTINCT would read all queued tasks. */
+const queueStatement = `WITH RECURSIVE cards AS (
+    (SELECT card FROM tasks WHERE state = 'queued' ORDER BY card LIMIT 1)
+    UNION ALL
+    SELECT next.card FROM cards, LATERAL (
+      SELECT card FROM tasks WHERE state = 'queued' AND card > cards.card ORDER BY card LIMIT 1
+    ) AS next
+  )
+  SELECT cards.card, counted.tasks, counted.due_since FROM cards, LATERAL (
+    SELECT count(*) AS tasks, min(due_at) AS due_since FROM (
+      SELECT due_at FROM tasks WHERE state = 'queued' AND card = cards.card ORDER BY owner, due_at LIMIT $1
+    ) AS first
+  ) AS counted`
+
+const workStatement = `SELECT asked.account, wanted.state, counted.tasks
+  FROM unnest($1::text[]) AS asked (account), (VALUES ('held'), ('running'), ('storing')) AS wanted (state), LATERAL (
+    SELECT count(*) AS tasks FROM (
+      SELECT 1 FROM tasks
+      WHERE state IN ('held', 'running', 'storing') AND ${byTime} AND account = asked.account AND state = wanted.state
+      ORDER BY due_at LIMIT $2
+    ) AS first
+  ) AS counted`
+
+const slotStatement = 'SELECT scope, count(*) AS used FROM slots WHERE scope = ANY($1) GROUP BY scope'
+
+/** In the order of an index, so that no plan reads the whole table. */
+const countStatement = `SELECT
+  (SELECT count(*) FROM (SELECT 1 FROM tasks WHERE state = 'fetching' ORDER BY owner LIMIT $1) AS first) AS fetching,
+  (SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE state = 'pending' ORDER BY endpoint LIMIT $1) AS first) AS pending`
+
+/** The state is part of the text: with a parameter, the partial index could not be used. */
+const attemptStatement = (state: 'open' | 'orphan', order: 'ASC' | 'DESC') =>
+  `SELECT ${figureColumns} FROM (
+     SELECT id, task, account, opened_at, problem FROM attempts WHERE state = '${state}' ORDER BY opened_at ${order} LIMIT $1
+   ) AS attempts LEFT JOIN tasks ON tasks.id = attempts.task LEFT JOIN usages ON usages.id = attempts.id
+   ORDER BY attempts.opened_at ${order}`
