@@ -5,7 +5,7 @@ import { isLocalName, keyVersionOf, localName, toKeyView } from './core/account.
 import type { ModelCard } from './core/catalog.ts'
 import { healthy } from './core/health.ts'
 import type { Media } from './media/media.ts'
-import { type Outbound, readBase } from './outbound.ts'
+import { type Outbound, readBase, type Upstream } from './outbound.ts'
 import type { Member } from './providers/index.ts'
 import type { Account } from './workers/worker.ts'
 
@@ -34,11 +34,14 @@ export interface AccountOptions {
   folder: string
   media: Media
   outbound: Outbound
+  /** Measures the requests of an account, if there are metrics. */
+  measure?: (account: string, upstream: Upstream) => Upstream
   /** False in a process that only serves the API: its own accounts never run a task. */
   showsLocal: boolean
 }
 
-export function openAccounts({ members, folder, media, outbound, showsLocal }: AccountOptions): AccountRegistry {
+export function openAccounts(options: AccountOptions): AccountRegistry {
+  const { members, folder, media, outbound, showsLocal, measure } = options
   const all = new Map<string, Account>()
   const shown = new Map<string, Account>()
   const listeners: (() => void)[] = []
@@ -48,6 +51,7 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
     if (!member) throw new Error(`there is no provider '${provider}'`)
     const keyVersion = keyVersionOf(`${provider} ${baseUrl && readBase(baseUrl).below('/').url.href}`, credential ?? '')
     const before = all.get(name)
+    const upstream = baseUrl === null ? null : outbound.upstream(baseUrl)
     return {
       ...rest,
       name,
@@ -59,7 +63,7 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
       // A pause belongs to an address and a key, so it ends when one of them changes.
       health: before?.keyVersion === keyVersion ? before.health : healthy,
       provider: await member.create({ folder: join(folder, name), media }),
-      upstream: baseUrl === null ? null : outbound.upstream(baseUrl),
+      upstream: upstream && measure ? measure(name, upstream) : upstream,
     }
   }
 

@@ -15,7 +15,7 @@ const workBuckets = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 30
 const storageBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const sizeBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
-/** Every metric, in the order of the output. Labels have few values: never an id, a token or text of a client. */
+/** Every metric, in the order of the page. Labels have few values: never an id, a token or text of a client. */
 export const families = {
   requests: {
     name: 'filmgate_http_requests_total',
@@ -259,13 +259,13 @@ export const families = {
     type: 'gauge',
     labels: [],
     help:
-      'The delay of the event loop that one in a hundred samples exceeds. Sampled every 20 ms, since the last figures.',
+      'The delay of the event loop that one in a hundred samples exceeds. Sampled every 20 ms, since the scrape before.',
   },
   loopDelayMax: {
     name: 'filmgate_event_loop_delay_max_seconds',
     type: 'gauge',
     labels: [],
-    help: 'The longest delay of the event loop, since the last figures.',
+    help: 'The longest delay of the event loop, since the scrape before.',
   },
   memory: {
     name: 'filmgate_memory_bytes',
