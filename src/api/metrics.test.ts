@@ -23,6 +23,9 @@ for (const [accept, expected] of [
     assert.equal(prefersOpenMetrics(accept), expected)
   })
 
+/** A request from that address, without a trusted proxy. */
+const from = (ip: string, headers: Record<string, string> = {}) => ({ ip, headers, socket: { remoteAddress: ip } })
+
 it('an allowed address needs no token', () => {
   const rules = { allow: ['10.0.0.0/8', '2001:db8::/32'], trustsLoopback: false }
   for (const [ip, expected] of [
@@ -34,7 +37,14 @@ it('an allowed address needs no token', () => {
     ['nonsense', false],
     ['', false],
   ] as const)
-    assert.equal(maySkipToken({ ip, headers: {} }, rules), expected, ip)
+    assert.equal(maySkipToken(from(ip), rules), expected, ip)
+})
+
+it('an allowed address that is a proxy for others counts only if the proxy is trusted', () => {
+  const rules = { allow: ['10.0.0.0/8'], trustsLoopback: false }
+  const forwarded = { 'x-forwarded-for': '10.0.0.7' }
+  assert.equal(maySkipToken(from('10.0.0.1', forwarded), rules), false)
+  assert.equal(maySkipToken({ ...from('10.0.0.7', forwarded), socket: { remoteAddress: '10.0.0.1' } }, rules), true)
 })
 
 it('at the operator’s listener this machine needs no token, unless a proxy passes the request on', () => {
@@ -45,6 +55,6 @@ it('at the operator’s listener this machine needs no token, unless a proxy pas
     ['192.0.2.1', {}, false],
     ['127.0.0.1', { 'x-forwarded-for': '192.0.2.1' }, false],
     ['127.0.0.1', { forwarded: 'for=192.0.2.1' }, false],
-  ] as const)
-    assert.equal(maySkipToken({ ip, headers }, rules), expected, `${ip} ${JSON.stringify(headers)}`)
+  ] as [string, Record<string, string>, boolean][])
+    assert.equal(maySkipToken(from(ip, headers), rules), expected, `${ip} ${JSON.stringify(headers)}`)
 })

@@ -55,13 +55,18 @@ interface ScrapeRules {
 
 const loopback = ['127.0.0.0/8', '::1/128']
 
+type Sender = Pick<FastifyRequest, 'ip' | 'headers'> & {
+  readonly socket: { readonly remoteAddress?: string | undefined }
+}
+
 /** Whether a request may read the metrics without a token. */
-export function maySkipToken(
-  { ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>,
-  { allow, trustsLoopback }: ScrapeRules,
-): boolean {
-  if (includesAddress(allow, ip)) return true
-  // A proxy on this machine that is not trusted would make everyone local.
-  const isDirect = headers['x-forwarded-for'] === undefined && headers.forwarded === undefined
-  return trustsLoopback && isDirect && includesAddress(loopback, ip)
+export function maySkipToken(sender: Sender, { allow, trustsLoopback }: ScrapeRules): boolean {
+  const { ip } = sender
+  return !isPassedOn(sender) && (includesAddress(allow, ip) || (trustsLoopback && includesAddress(loopback, ip)))
+}
+
+/** The address is that of a proxy which is not trusted. It would be the same for everyone. */
+function isPassedOn({ ip, headers, socket }: Sender): boolean {
+  const hasProxy = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined
+  return hasProxy && ip === socket.remoteAddress
 }
