@@ -294,7 +294,7 @@ export interface DeclarationStore {
 }
 
 /** Figures over the tasks of all owners, for metrics. */
-export interface FigureStore {
+interface FigureStore {
   figures(wanted: FigureRequest): Promise<Figures>
 }
 

@@ -21,7 +21,7 @@ export const families = {
     name: 'filmgate_http_requests_total',
     type: 'counter',
     labels: ['route', 'method', 'status'],
-    help: 'HTTP requests whose response was sent. The route is its pattern; "other" is an unknown path.',
+    help: 'HTTP requests whose response was sent. The route is its pattern; other is an unknown path.',
   },
   requestSeconds: {
     name: 'filmgate_http_request_duration_seconds',
@@ -53,7 +53,7 @@ export const families = {
     name: 'filmgate_tasks_ended_total',
     type: 'counter',
     labels: ['model', 'outcome'],
-    help: 'Tasks that ended: "completed", or the error code of a failed task.',
+    help: 'Tasks that ended: completed, or the error code of a failed task.',
   },
   startSeconds: {
     name: 'filmgate_task_start_seconds',
@@ -92,7 +92,7 @@ export const families = {
     name: 'filmgate_attempts_total',
     type: 'counter',
     labels: ['account', 'outcome'],
-    help: 'Attempts: "opened", and what became of them: accepted, refused, abandoned, or unknown (no response).',
+    help: 'Attempts: opened, and what became of them: accepted, refused, abandoned, or unknown (no response).',
   },
   attemptsHeld: {
     name: 'filmgate_attempts_held',
@@ -277,7 +277,7 @@ export const families = {
     name: 'filmgate_children',
     type: 'gauge',
     labels: ['job'],
-    help: 'Child processes by their current job; "idle" has none.',
+    help: 'Child processes by their current job; idle has none.',
   },
   startTime: {
     name: 'filmgate_start_time_seconds',

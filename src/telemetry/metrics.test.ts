@@ -58,6 +58,10 @@ it('has every family of the table once, and no other', async () => {
   assert.deepEqual(typesIn(await world.text()).toSorted(), expected.toSorted())
 })
 
+it('no text of a family needs to be escaped: each format has rules of its own for that', () => {
+  for (const { name, help } of Object.values<Family>(families)) assert.doesNotMatch(help, /["\\\n|]/, name)
+})
+
 it('10 000 tokens and 10 000 hostile model names add no series', async () => {
   using world = openWorld()
   const { metrics } = world
