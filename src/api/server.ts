@@ -127,8 +127,8 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   })
   if (metrics)
     app.addHook('onResponse', (request, reply, done) => {
-      const { is404, routeOptions, method } = request
-      metrics.requests.end(is404 ? undefined : routeOptions.url, method, reply.statusCode, reply.elapsedTime / 1_000)
+      const route = request.is404 ? undefined : request.routeOptions.url
+      metrics.requests.end(route, request.method, reply.statusCode, reply.elapsedTime / 1_000)
       done()
     })
   // With origins each response has more headers.

@@ -41,7 +41,7 @@ export const families = {
     type: 'gauge',
     labels: ['state'],
     help:
-      'Unfinished tasks by state: fetching, queued, held, running, storing. Counted in the store, so it is the same in every process.',
+      'Unfinished tasks by state: fetching, queued, held, running, storing. Counted in the store, up to 50000 for each model, or account and state.',
   },
   tasksCreated: {
     name: 'filmgate_tasks_created_total',

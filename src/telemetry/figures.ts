@@ -1,6 +1,6 @@
 import type { AccountView } from '../core/account.ts'
 import type { Catalog } from '../core/catalog.ts'
-import { type AttemptFigure, type Figures, isHeldAttempt } from '../core/figures.ts'
+import { type AttemptFigure, type Figures, isHeldAttempt, workStates } from '../core/figures.ts'
 import { isPaused, pauseReasons } from '../core/health.ts'
 import { fromMicros } from '../core/money.ts'
 import { type Family, families } from './families.ts'
@@ -64,7 +64,7 @@ export function addFigures({ sampled }: Pick<Instruments, 'sampled'>, sources: F
     toSamples('state', [
       ['fetching', fetching],
       ['queued', queues.reduce((sum, { tasks }) => sum + tasks, 0)],
-      ...['held', 'running', 'storing'].map((state) => [state, 0] as const),
+      ...workStates.map((state) => [state, 0] as const),
       ...work.map(({ state, tasks }) => [state, tasks] as const),
     ]),
   )
