@@ -8,7 +8,7 @@ const contentTypes: Readonly<Record<MetricFormat, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-const openMetrics = 'application/openmetrics-text'
+const openMetricsType = 'application/openmetrics-text'
 
 export function metricsRoute({ render }: Pick<Metrics, 'render'>): Route {
   return {
@@ -17,13 +17,13 @@ export function metricsRoute({ render }: Pick<Metrics, 'render'>): Route {
     summary: 'Metrics of this process',
     description:
       'For Prometheus and others, without ids and names of clients. An address that the operator allows needs no token. ' +
-      `Figures of the store are absent while it can’t be read. Prometheus’ text format 0.0.4, or OpenMetrics 1.0 if \`Accept\` prefers \`${openMetrics}\`.`,
+      `Figures of the store are absent while it can’t be read. Prometheus’ text format 0.0.4, or OpenMetrics 1.0 if \`Accept\` prefers \`${openMetricsType}\`.`,
     responses: {
       200: {
         description: 'The metrics.',
         type: 'text/plain',
         schema: { type: 'string', description: 'A line for each series, in the text format 0.0.4.' },
-        others: { [openMetrics]: { type: 'string', description: 'The same as OpenMetrics 1.0.' } },
+        others: { [openMetricsType]: { type: 'string', description: 'The same as OpenMetrics 1.0.' } },
       },
     },
     async handler({ headers }: FastifyRequest, reply: FastifyReply) {
@@ -43,7 +43,7 @@ export function prefersOpenMetrics(accept: string): boolean {
     })
     return Math.max(0, ...qualities)
   }
-  return qualityOf(openMetrics) > 0 && qualityOf(openMetrics) >= qualityOf('text/plain')
+  return qualityOf(openMetricsType) > 0 && qualityOf(openMetricsType) >= qualityOf('text/plain')
 }
 
 interface ScrapeRules {

@@ -4,20 +4,27 @@ import type { Store } from '../store.ts'
 import { byTime } from './claims.ts'
 import type { Database } from './database.ts'
 
-/** One statement after the other, so that a scrape uses one connection. */
+/** One statement after the other, so that a scrape uses one connection, and none of them takes long. */
 export function openFigures({ read }: Database, accountsInUse: Store['accountsInUse']): Pick<Store, 'figures'> {
   return {
     async figures({ accounts, mostCounted, mostAttempts }) {
-      const queues = await read(queueStatement, [mostCounted])
-      const work = await read(workStatement, [await accountsInUse(), mostCounted])
+      const cards = await read(cardStatement)
+      const queues = await inOrder(cards, async ({ card }) => {
+        const [row] = await read(queueStatement, [card, mostCounted])
+        return toQueueFigure({ card, ...row })
+      })
+      const work = await inOrder(await accountsInUse(), async (account) => {
+        const rows = await read(workStatement, [account, mostCounted])
+        return rows.map((row) => toWorkFigure({ account, ...row }))
+      })
       const slots = await read(slotStatement, [accounts.map(accountScope)])
       const used = new Map(slots.map((row) => [row.scope, Number(row.used)]))
       const [counts] = await read(countStatement, [mostCounted])
       const open = await read(attemptStatement('open', 'ASC'), [mostAttempts])
       const orphans = await read(attemptStatement('orphan', 'DESC'), [mostAttempts])
       return {
-        queues: queues.map(toQueueFigure),
-        work: work.map(toWorkFigure),
+        queues,
+        work: work.flat(),
         slots: accounts.map((account) => ({ account, used: used.get(accountScope(account)) ?? 0 })),
         fetching: Number(counts?.fetching),
         pendingDeliveries: Number(counts?.pending),
@@ -28,32 +35,37 @@ export function openFigures({ read }: Database, accountsInUse: Store['accountsIn
   }
 }
 
+async function inOrder<Item, Result>(items: readonly Item[], read: (item: Item) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = []
+  for (const item of items) results.push(await read(item))
+  return results
+}
+
 /** By steps from one card to the next in the index: a DISTINCT would read all queued tasks. */
-const queueStatement = `WITH RECURSIVE cards AS (
+const cardStatement = `WITH RECURSIVE cards AS (
     (SELECT card FROM tasks WHERE state = 'queued' ORDER BY card LIMIT 1)
     UNION ALL
     SELECT next.card FROM cards, LATERAL (
       SELECT card FROM tasks WHERE state = 'queued' AND card > cards.card ORDER BY card LIMIT 1
     ) AS next
-  )
-  SELECT cards.card, counted.tasks, counted.due_since FROM cards, LATERAL (
-    SELECT count(*) AS tasks, min(due_at) AS due_since FROM (
-      SELECT due_at FROM tasks WHERE state = 'queued' AND card = cards.card ORDER BY owner, due_at LIMIT $1
-    ) AS first
-  ) AS counted`
+  ) SELECT card FROM cards`
 
-const workStatement = `SELECT asked.account, wanted.state, counted.tasks
-  FROM unnest($1::text[]) AS asked (account), (VALUES ('held'), ('running'), ('storing')) AS wanted (state), LATERAL (
+/** In the order of an index, so that no plan reads the whole table. The same holds for the next ones. */
+const queueStatement = `SELECT count(*) AS tasks, min(due_at) AS due_since FROM (
+    SELECT due_at FROM tasks WHERE state = 'queued' AND card = $1 ORDER BY owner, due_at LIMIT $2
+  ) AS first`
+
+const workStatement = `SELECT wanted.state, counted.tasks
+  FROM (VALUES ('held'), ('running'), ('storing')) AS wanted (state), LATERAL (
     SELECT count(*) AS tasks FROM (
       SELECT 1 FROM tasks
-      WHERE state IN ('held', 'running', 'storing') AND ${byTime} AND account = asked.account AND state = wanted.state
+      WHERE state IN ('held', 'running', 'storing') AND ${byTime} AND account = $1 AND state = wanted.state
       ORDER BY due_at LIMIT $2
     ) AS first
   ) AS counted`
 
 const slotStatement = 'SELECT scope, count(*) AS used FROM slots WHERE scope = ANY($1) GROUP BY scope'
 
-/** In the order of an index, so that no plan reads the whole table. */
 const countStatement = `SELECT
   (SELECT count(*) FROM (SELECT 1 FROM tasks WHERE state = 'fetching' ORDER BY owner LIMIT $1) AS first) AS fetching,
   (SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE state = 'pending' ORDER BY endpoint LIMIT $1) AS first) AS pending`
