@@ -86,7 +86,7 @@ it('an allowed address needs no token; one that a proxy reports counts only if t
     [{ FILMGATE_METRICS_ALLOW: '192.0.2.7' }, '192.0.2.7', 401],
     [{ FILMGATE_METRICS_ALLOW: '192.0.2.7', FILMGATE_TRUSTED_PROXIES: '127.0.0.0/8,::1' }, '192.0.2.7', 200],
     [{ FILMGATE_METRICS_ALLOW: '127.0.0.0/8', FILMGATE_TRUSTED_PROXIES: '127.0.0.0/8,::1' }, '192.0.2.7', 401],
-  ] as const) {
+  ] as [Record<string, string>, string | undefined, number][]) {
     await using service = await startService({ env: { ...env, ...settings } })
     const headers: Record<string, string> = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
     const { status: found } = await fetch(`${service.url}/metrics`, { headers })

@@ -313,14 +313,14 @@ it('counts for metrics up to its limits, also with statistics from before many t
     for (const state of ['queued', 'fetching', 'running']) await query(insert(state))
   }, 60_000)
   const scan = async () => void (await database.read("SELECT count(*) FROM tasks WHERE prompt <> ''"))
-  const count = async () => {
+  const look = async () => {
     const { queues, fetching, work } = await store.figures({ accounts: ['p'], mostCounted: 10, mostAttempts: 10 })
     const running = work.find(({ state }) => state === 'running')
     assert.deepEqual([queues[0]?.tasks, fetching, running?.tasks], [10, 10, 10])
   }
-  await assertNoScan(count, scan)
+  await assertNoScan(look, scan)
   await database.write((query) => query('ANALYZE tasks'), 60_000)
-  await assertNoScan(count, scan)
+  await assertNoScan(look, scan)
 })
 
 /** That many processes on one database. */
