@@ -48,8 +48,8 @@ export function openRequests(
   sampled(families.requestSeconds, () => [...all.values()].flatMap(bucketsOf))
   return {
     requests: {
-      end(route = 'other', method, status, seconds) {
-        const series = seriesOf(route, knownMethods.has(method) ? method : 'other')
+      end(route, method, status, seconds) {
+        const series = seriesOf(route ?? 'other', knownMethods.has(method) ? method : 'other')
         observe(series, seconds)
         if (status === 200) series.ok += 1
         else series.others.set(status, (series.others.get(status) ?? 0) + 1)
