@@ -39,6 +39,7 @@ export async function benchPolls(
     async () => (await load({ port: app.port, connections, seconds, requests: limitedRequests })).perSecond,
     () => rate(app.port),
   )
+  const metrics = await besideMetrics(app.port, { folder, rounds, rate })
   const busy = await underSubmits(app.port, requests, { rounds, seconds })
   return [
     {
@@ -59,6 +60,15 @@ export async function benchPolls(
       detail: `of a poll by a token without limits; ${Math.round(limited.ours)} against ${Math.round(limited.limit)} a second; a rate, tasks at once, a budget, ranges of addresses and an expiry`,
     },
     {
+      name: 'poll with metrics',
+      value: metrics.ratio,
+      unit: ' ×',
+      must: { atLeast: 0.95 },
+      goal: 0.98,
+      spread: metrics.spread,
+      detail: `of a poll without metrics; ${Math.round(metrics.ours)} against ${Math.round(metrics.limit)} a second, two processes on the same store`,
+    },
+    {
       name: 'poll p99 while submitting',
       value: median(busy.map(({ ratio }) => ratio)),
       unit: ' ×',
@@ -68,6 +78,19 @@ export async function benchPolls(
       detail: `of poll p99 alone; ${median(busy.map(({ busyMs }) => busyMs)).toFixed(1)} ms against ${median(busy.map(({ aloneMs }) => aloneMs)).toFixed(1)} ms, beside 16 connections that submit as fast as they can`,
     },
   ]
+}
+
+/** Against a second process on the same store, which has metrics. */
+async function besideMetrics(
+  port: number,
+  { folder, rounds, rate }: { folder: string; rounds: number; rate: (port: number) => Promise<number> },
+) {
+  await using measured = await startServer({ kind: 'app', folder, store: 'sqlite', metrics: true })
+  return await compare(
+    rounds,
+    () => rate(measured.port),
+    () => rate(port),
+  )
 }
 
 async function underSubmits(

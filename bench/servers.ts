@@ -4,12 +4,14 @@ import type { Declared } from '../src/accounts/declared.ts'
 import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
+import type { Catalog } from '../src/core/catalog.ts'
 import { digestSecret, type Token } from '../src/core/token.ts'
 import { openRandom } from '../src/main/random.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
 import { openPostgres, openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
+import { openMetrics } from '../src/telemetry/metrics.ts'
 
 /*
  * One server in a process of its own: our application without the engine, or the limit that it is compared with. The
@@ -17,7 +19,7 @@ import type { Store } from '../src/stores/store.ts'
  */
 export type ServerKind =
   | { kind: 'bare'; answer: string; headers: Record<string, string> }
-  | { kind: 'app'; folder: string; store: 'sqlite' | 'ungrouped' | 'none' }
+  | { kind: 'app'; folder: string; store: 'sqlite' | 'ungrouped' | 'none'; metrics?: true }
   | { kind: 'app'; folder: string; store: 'postgres' | 'postgres-single'; url: string }
 
 export const token = 'bench'
@@ -50,6 +52,7 @@ async function serve(wanted: ServerKind): Promise<number> {
   }
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
   const store = await openStore(wanted)
+  const metrics = 'metrics' in wanted ? measure(catalog) : undefined
   const app = buildApp({
     catalog,
     access: openAccess({
@@ -68,6 +71,7 @@ async function serve(wanted: ServerKind): Promise<number> {
     testAccount: async () => undefined,
     clock: { now: () => Date.now(), sleep: async () => {} },
     random: openRandom(),
+    ...(metrics && { metrics }),
     log: {
       info() {},
       warn() {},
@@ -76,6 +80,11 @@ async function serve(wanted: ServerKind): Promise<number> {
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as { port: number }).port
+}
+
+function measure(catalog: Catalog) {
+  const build = { version: '', node: '', store: '', bucket: '', role: '' }
+  return openMetrics({ catalog, now: () => Date.now(), monotonic: () => performance.now(), build })
 }
 
 async function openStore(wanted: ServerKind & { kind: 'app' }): Promise<Store> {

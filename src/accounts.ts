@@ -5,7 +5,7 @@ import { isLocalName, keyVersionOf, localName, toKeyView } from './core/account.
 import type { ModelCard } from './core/catalog.ts'
 import { type Health, healthy } from './core/health.ts'
 import type { Media } from './media/media.ts'
-import { type Outbound, readBase } from './outbound.ts'
+import { type Outbound, readBase, type Upstream } from './outbound.ts'
 import type { Member } from './providers/index.ts'
 import type { Account } from './workers/worker.ts'
 
@@ -34,6 +34,8 @@ export interface AccountOptions {
   folder: string
   media: Media
   outbound: Outbound
+  /** Measures the requests of an account, if there are metrics. */
+  measure?: (account: string, upstream: Upstream) => Upstream
   /** False in a process that only serves the API: its own accounts never run a task. */
   showsLocal: boolean
 }
@@ -47,7 +49,8 @@ interface KeyHealth {
   health: Health
 }
 
-export function openAccounts({ members, folder, media, outbound, showsLocal }: AccountOptions): AccountRegistry {
+export function openAccounts(options: AccountOptions): AccountRegistry {
+  const { members, folder, media, outbound, showsLocal, measure } = options
   const all = new Map<string, Account>()
   const shown = new Map<string, Account>()
   const listeners: (() => void)[] = []
@@ -60,6 +63,7 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
     const before = healths.get(name)
     // A pause belongs to an address and a key, so it ends when one of them changes.
     const kept = before?.keyVersion === keyVersion ? before : { keyVersion, health: healthy }
+    const upstream = baseUrl === null ? null : outbound.upstream(baseUrl)
     const account: Account = {
       ...rest,
       name,
@@ -75,7 +79,7 @@ export function openAccounts({ members, folder, media, outbound, showsLocal }: A
         kept.health = health
       },
       provider: await member.create({ folder: join(folder, name), media }),
-      upstream: baseUrl === null ? null : outbound.upstream(baseUrl),
+      upstream: upstream && measure ? measure(name, upstream) : upstream,
     }
     return { account, kept }
   }

@@ -23,6 +23,8 @@ export interface Config {
   port: number
   /** The port of the operator routes; null if they are on the same port as the others. */
   operatorPort: number | null
+  /** The addresses that may read metrics without a token. */
+  metricsAllow: readonly string[]
   /** The proxies whose X-Forwarded-For counts. */
   trustedProxies: readonly string[]
   data: string
@@ -112,6 +114,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
+  const metricsAllow = read('metrics-allow')
   const secretKeys = read('secret-key')
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
@@ -135,6 +138,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     port,
     operatorPort,
     trustedProxies,
+    metricsAllow,
     data,
     ...places,
     retentionMs,

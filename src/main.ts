@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { followTokens } from './access/follow.ts'
@@ -28,6 +29,7 @@ import { startUpkeep } from './engine/upkeep.ts'
 import { startEngine } from './engine.ts'
 import { checkCurrency } from './main/currency.ts'
 import { openFreeSpace } from './main/free-space.ts'
+import { measureBucket, measureMedia, measureStore, measureUpstream } from './main/measured.ts'
 import { limitConnections, openFilesLeft } from './main/open-files.ts'
 import { openRandom } from './main/random.ts'
 import { findReadOnly, openStartWrites } from './main/start-writes.ts'
@@ -37,8 +39,10 @@ import { type Member, providers } from './providers/index.ts'
 import { renewSecrets } from './secrets/renew.ts'
 import { openSecretKeys, withSealedSecrets } from './secrets.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
-import type { Store } from './stores/store.ts'
+import type { Store, StoreMeter } from './stores/store.ts'
+import { figureLimits } from './telemetry/figures.ts'
 import { type Log, openTelemetry } from './telemetry/log.ts'
+import { openMetrics } from './telemetry/metrics.ts'
 import { discard, rehome, workers } from './workers/index.ts'
 
 /** The running service. Disposing it drains: requests finish, nothing new starts, and everything is closed. */
@@ -98,23 +102,34 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const telemetry = openTelemetry({ write: writeLog, now: () => time.now(), secrets: config.secrets })
   const { log } = telemetry
   if (folder.warning) log.warn('other users can read the data folder', { why: folder.warning })
-  const places = { folder, random, onFatal: failure.resolve, log }
-  const { store: opened, clock } = await openStore(config, { ...places, clock: others.clock })
+  const times = { now: () => time.now(), monotonic: () => performance.now() }
+  const metrics = stack.use(openMetrics({ catalog: config.catalog, ...times, build: buildOf(config) }))
+  const places = { folder, random, onFatal: failure.resolve, log, meter: metrics.commits }
+  const { store: opened, clock, connections } = await openStore(config, { ...places, clock: others.clock })
   stack.use(opened)
   time = clock
   const startWrites = stack.use(openStartWrites({ clock, log }))
-  const store = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
+  const sealed = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
+  const store = measureStore(sealed, metrics)
   await checkCurrency(store, config.prices, log)
-  const bucket = await openBucket(config, folder)
+  const bucket = measureBucket(await openBucket(config, folder), metrics.work)
   // Not awaited: a bucket that hangs must not delay the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
   const studios = config.accounts.filter(({ provider }) => provider === 'studio')
   const renderers =
     studios.reduce((sum, { concurrency }) => sum + concurrency + (members.studio?.spareSlots ?? 0), 0) || 1
-  const media = stack.use(openMedia({ clock, renderers, cores: availableParallelism() }))
+  const pool = stack.use(openMedia({ clock, renderers, cores: availableParallelism() }))
+  const media = measureMedia(pool, metrics.work)
   const outbound = stack.use(openOutbound({ ...others.outbound, allow: [...config.outboundAllow] }))
   const showsLocal = config.role !== 'api'
-  const accounts = openAccounts({ members, folder: folder.accounts, media, outbound, showsLocal })
+  const accounts = openAccounts({
+    members,
+    folder: folder.accounts,
+    media,
+    outbound,
+    showsLocal,
+    measure: (name, upstream) => measureUpstream(name, upstream, metrics.work),
+  })
   await accounts.change({ set: config.accounts })
   const declared = openDeclared({
     combining: config.combining,
@@ -140,6 +155,15 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   }
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts: accounts.all, clock, log, since })
+  metrics.follow({
+    accounts: accounts.shown,
+    async figures() {
+      await healths.refresh()
+      return store.figures({ accounts: [...accounts.shown.keys()], ...figureLimits })
+    },
+    children: pool.children,
+    connections,
+  })
 
   const tools = {
     bucket,
@@ -154,6 +178,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     clock,
     random,
     maxVideoBytes,
+    meter: metrics.work,
   }
   stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log, file: folder.models }))
   const draining = new AbortController()
@@ -187,6 +212,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     bucketLimit: config.bucketLimit,
     checkSpace: openFreeSpace({ folder: given.data, reserveBytes: config.diskReserveBytes, clock, log }),
     trustedProxies: config.trustedProxies,
+    metrics,
+    metricsAllow: config.metricsAllow,
   }
   const operatorPort = config.role === 'worker' ? null : config.operatorPort
   const app = buildApp({ ...api, ...limitConnections(clock, log), servesOperators: operatorPort === null })
@@ -196,7 +223,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const unsent = stack.use(openUnsentNotes(folder.unsent))
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
   const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
-  const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent }
+  const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent, meter: metrics.tasks }
   const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
   // Only one process uses a data folder: after a restart it is the same holder.
   const holder = config.store.kind === 'sqlite' ? 'filmgate' : Buffer.from(random(8)).toString('hex')
@@ -241,25 +268,40 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   }
 }
 
+/** What runs, for the metrics. */
+function buildOf({ store, bucket, role }: Config) {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  const { version } = JSON.parse(text) as { version: string }
+  return { version, node: process.versions.node, store: store.kind, bucket: bucket.kind, role }
+}
+
 interface Places {
   folder: DataFolder
   clock: Clock
   random: Random
   onFatal: (error: Error) => void
   log: Log
+  meter: StoreMeter
+}
+
+interface OpenedStore {
+  store: Store
+  clock: Clock
+  /** Of a database with connections. */
+  connections: (() => { total: number; idle: number; awaited: number }) | undefined
 }
 
 /** Processes that share a store share its clock. */
-async function openStore({ store: place }: Config, places: Places): Promise<{ store: Store; clock: Clock }> {
-  const { folder, clock, random, onFatal, log } = places
+async function openStore({ store: place }: Config, places: Places): Promise<OpenedStore> {
+  const { folder, clock, random, onFatal, log, meter } = places
   if (place.kind === 'sqlite') {
     const about = { folder: folder.path, now: clock.now(), claimFolder: folder.claim, report: log }
-    return { store: await openSqlite({ ...about, onFatal }), clock }
+    return { store: await openSqlite({ ...about, onFatal, meter }), clock, connections: undefined }
   }
   const name = Buffer.from(random(8)).toString('hex')
   const times = { monotonic: () => performance.now(), sleep: clock.sleep }
-  const store = await openPostgres({ url: place.url, ...times, name, onFatal })
-  return { store, clock: store.clock }
+  const store = await openPostgres({ url: place.url, ...times, name, onFatal, meter })
+  return { store, clock: store.clock, connections: store.connections }
 }
 
 interface Sealing extends Pick<Places, 'folder' | 'random' | 'log'> {

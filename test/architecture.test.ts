@@ -68,8 +68,19 @@ const rules: [room: RegExp, may: string[]][] = [
     ],
   ],
   [/^src\/core\//, ['src/core/', 'node:crypto']],
-  [/^src\/telemetry\//, ['src/core/', 'src/telemetry/']],
-  [/^src\/main\//, ['src/core/', 'type:src/telemetry/', 'type:src/stores/store.ts', 'node:']],
+  [/^src\/telemetry\//, ['src/core/', 'src/telemetry/', 'type:src/stores/store.ts', 'node:perf_hooks', 'prom-client']],
+  [
+    /^src\/main\//,
+    [
+      'src/core/',
+      'node:',
+      'type:src/telemetry/',
+      'type:src/stores/store.ts',
+      'type:src/buckets/bucket.ts',
+      'type:src/media/media.ts',
+      'type:src/outbound.ts',
+    ],
+  ],
   [
     /^src\/secrets/,
     ['src/core/', 'src/data-folder.ts', 'src/secrets', 'type:src/stores/store.ts', 'src/telemetry/log.ts', 'node:'],

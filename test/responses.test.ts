@@ -245,6 +245,8 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['listAuditEntries', 200],
   ['listAuditEntries', 200, () => ({ query: '?after=2&limit=1' })],
   ['listAuditEntries', 400, () => ({ query: '?after=now' })],
+  ['readMetrics', 200],
+  ['readMetrics', 200, () => ({ headers: { accept: 'application/openmetrics-text; version=1.0.0' } })],
   ['live', 200],
   ['ready', 200],
   ['describe', 200],

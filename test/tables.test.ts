@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { tables as metrics } from '../docs/metrics-table.ts'
 import { tables as models } from '../docs/provider-table.ts'
 import { tables as requests } from '../docs/request-tables.ts'
 import { tables as words } from '../docs/studio-words.ts'
@@ -11,6 +12,7 @@ import { tables as verification } from '../docs/verification-table.ts'
 /* Pages whose tables are made from data. */
 const pages: readonly [page: string, tables: Tables, writtenBy: string][] = [
   ['api.md', requests, 'request-tables.ts'],
+  ['metrics.md', metrics, 'metrics-table.ts'],
   ['providers.md', models, 'provider-table.ts'],
   ['studio.md', words, 'studio-words.ts'],
   ['verification.md', verification, 'verification-table.ts'],

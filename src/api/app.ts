@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
 import { Problem } from '../core/problem.ts'
 import type { Store } from '../stores/store.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import { authenticate, requireAdmin } from './auth.ts'
 import { multipartOptions } from './body.ts'
 import { boundBodies } from './budget.ts'
@@ -17,6 +18,7 @@ import { type HealthDependencies, healthRoutes } from './health.ts'
 import { listVideos } from './list.ts'
 import { openListeners } from './listeners.ts'
 import { wrongMethod } from './methods.ts'
+import { maySkipToken, metricsRoute } from './metrics.ts'
 import { modelRoutes } from './models.ts'
 import { type AccountDependencies, accountRoutes } from './operator/accounts.ts'
 import { auditRoutes } from './operator/audit.ts'
@@ -51,6 +53,9 @@ export interface AppDependencies
     WebhookDependencies {
   store: Store
   access: Access
+  metrics?: Metrics
+  /** The addresses that may read metrics without a token. */
+  metricsAllow?: readonly string[]
   /** Whether to serve the API reference. */
   docs?: boolean
   /** False if the routes for operators have a listener of their own. The document has them anyway. */
@@ -63,6 +68,8 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   if (healthOnly) {
     const app = openServer({ ...dependencies, turns })
     for (const route of healthRoutes(dependencies)) addRoute(app, route)
+    const guesses = openGuesses(dependencies.clock)
+    addMetrics(app, metricRoutes(dependencies), { ...dependencies, guesses, trustsLoopback: false })
     return app
   }
   const { access, clock, azure = false } = dependencies
@@ -76,10 +83,12 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   const routes = allRoutes({ ...dependencies, identify, turns, estimates, bounds: boundBodies() }, content.route)
   if (docs) app.get('/', redirectToDocs)
   const served = docs ? [...routes, ...docRoutes(routes, catalog)] : routes
-  const { anyone = [], client = [], operator = [] } = Object.groupBy(served, accessTo)
+  const { anyone = [], client = [], operator = [], metrics = [] } = Object.groupBy(served, accessTo)
   for (const route of anyone) addRoute(app, route)
   app.register(async (scope) => addClientRoutes(scope, client, { ...dependencies, identify, rates, guesses }))
-  if (servesOperators) app.register(async (scope) => addOperatorRoutes(scope, operator, { ...dependencies, guesses }))
+  if (!servesOperators) return app
+  app.register(async (scope) => addOperatorRoutes(scope, operator, { ...dependencies, guesses }))
+  addMetrics(app, metrics, { ...dependencies, guesses, trustsLoopback: false })
   return app
 }
 
@@ -128,6 +137,7 @@ function allOperatorRoutes(
     ...tokenRoutes(dependencies, stored),
     operatorUsageRoute(dependencies),
     ...auditRoutes(dependencies),
+    ...metricRoutes(dependencies),
   ]
 }
 
@@ -138,8 +148,10 @@ export function buildOperatorApp(dependencies: AppDependencies): FastifyInstance
   for (const route of healthRoutes(dependencies)) addRoute(app, route)
   const parts = { ...dependencies, turns, estimates: openEstimates(dependencies), bounds: boundBodies() }
   const routes = allOperatorRoutes(parts, openQuotes(parts).operatorRoute, openStoredBytes(dependencies))
+  const { operator = [], metrics = [] } = Object.groupBy(routes, accessTo)
   const guesses = openGuesses(dependencies.clock)
-  app.register(async (scope) => addOperatorRoutes(scope, routes, { ...dependencies, guesses }))
+  app.register(async (scope) => addOperatorRoutes(scope, operator, { ...dependencies, guesses }))
+  addMetrics(app, metrics, { ...dependencies, guesses, trustsLoopback: true })
   return app
 }
 
@@ -250,4 +262,33 @@ function addOperatorRoutes(
     requireAdmin(request)
   }
   for (const route of routes) addRoute(scope, checkedAgain(route, identifyAdmin))
+}
+
+function metricRoutes({ metrics }: AppDependencies): Route[] {
+  return metrics ? [metricsRoute(metrics)] : []
+}
+
+interface ScrapeDependencies extends AppDependencies {
+  guesses: Guesses
+  /** The listener is the operator's own. */
+  trustsLoopback: boolean
+}
+
+/** For an operator token, or an address that needs none. */
+function addMetrics(app: FastifyInstance, routes: readonly Route[], dependencies: ScrapeDependencies): void {
+  const { access, clock, guesses, metricsAllow: allow = [], trustsLoopback } = dependencies
+  const { identify } = authenticate(access, 'operator', { clock })
+  app.register(async (scope) => {
+    scope.decorateRequest('token')
+    scope.addHook('onRequest', (request, reply, done) => {
+      try {
+        if (!maySkipToken(request, { allow, trustsLoopback })) identify(request)
+      } catch (error) {
+        return guesses.refuse(error, request, reply, done)
+      }
+      done()
+    })
+    scope.addHook('onRequest', dropStalled)
+    for (const route of routes) addRoute(scope, route)
+  })
 }

@@ -77,10 +77,10 @@ export function notFoundHandler(request: FastifyRequest): never {
   throw unknownUrl(request, advice)
 }
 
-/** For a worker process, which has no routes but health checks. */
+/** For a worker process, which has no routes but health checks and metrics. */
 export function workerHandler(request: FastifyRequest): never {
   const advice =
-    'This process is a worker and has only /livez and /readyz. Send requests to a process with the role api or all.'
+    'This process is a worker and has only /livez, /readyz and /metrics. Send requests to a process with the role api or all.'
   throw unknownUrl(request, advice)
 }
 

@@ -32,6 +32,7 @@ interface ListenerDependencies extends FeedDependencies {
   turns: FairTurns
   draining?: AbortSignal
   connections?: Pick<ConnectionLimit, 'most'>
+  metrics?: { followListeners(count: () => number): void }
 }
 
 /** Each is a connection with its buffers. */
@@ -43,8 +44,10 @@ const mostBehind = 256 * 2 ** 20
 /** The share of all connections: the others stay free for short requests. */
 const shareOfConnections = 0.75
 
-export function openListeners({ draining, connections, turns, ...dependencies }: ListenerDependencies): Listeners {
+export function openListeners(listening: ListenerDependencies): Listeners {
+  const { draining, connections, turns, metrics, ...dependencies } = listening
   const all = new Map<Listener, Disposable>()
+  metrics?.followListeners(() => all.size)
   const most = Math.min(mostListeners, Math.floor((connections?.most ?? Infinity) * shareOfConnections))
   // At most half of them for one owner, so that one token can't block all others.
   const limits = { most, mostOfOne: Math.ceil(most / 2), items: 'streams and waiting requests', advice: 'Poll instead' }

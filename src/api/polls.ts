@@ -1,6 +1,7 @@
 import { isFinished, isTaskId, type TaskView } from '../core/task.ts'
 import { ownerOf, type Token } from '../core/token.ts'
 import type { TaskStore } from '../stores/store.ts'
+import type { PollMeter } from '../telemetry/requests.ts'
 import type { Estimates } from './estimates.ts'
 import type { PlainAnswer } from './server.ts'
 import { toWireVideo, wantsNulls } from './wire.ts'
@@ -12,6 +13,8 @@ interface PollDependencies {
   known(request: Parameters<PlainAnswer>[0]): Token | undefined
   /** The names and values of the headers of its rate limit. */
   rateHeaders(token: Token): readonly string[]
+  /** Counts polls, if there are metrics. */
+  metrics?: { readonly polls: PollMeter }
 }
 
 const path = '/v1/videos/'
@@ -21,7 +24,7 @@ const json = 'application/json; charset=utf-8'
  * Most requests are polls, and Fastify takes about a tenth of the CPU time of a poll. So a plain poll that succeeds is
  * answered before it. All others go to the route (`retrieve.ts`): those that wait, and those that end with an error.
  */
-export function openPolls({ store, estimates, known, rateHeaders }: PollDependencies): PlainAnswer {
+export function openPolls({ store, estimates, known, rateHeaders, metrics }: PollDependencies): PlainAnswer {
   let readsAtOnce = true
 
   /** Undefined if there is no such task, or if the store responds later. */
@@ -52,6 +55,7 @@ export function openPolls({ store, estimates, known, rateHeaders }: PollDependen
   }
 
   return (request, response, newRequestId) => {
+    const begun = metrics?.polls.begin() ?? 0
     let found: ReturnType<typeof responseTo>
     try {
       found = responseTo(request)
@@ -61,6 +65,7 @@ export function openPolls({ store, estimates, known, rateHeaders }: PollDependen
     if (!found) return false
     response.writeHead(200, ['x-request-id', newRequestId(), ...found.headers])
     response.end(found.body)
+    metrics?.polls.end(begun)
     return true
   }
 }

@@ -110,24 +110,28 @@ export const tags = {
   Models: 'The models, and what each accepts.',
   Usage: 'How many videos you created, and what they cost.',
   Operator:
-    'Tasks, attempts, accounts, tokens, usage and the audit log. Requires an operator token, which can’t create videos; a viewer may only read.',
+    'Tasks, attempts, accounts, tokens, usage, the audit log and metrics. Requires an operator token, which can’t create videos; a viewer may only read.',
   Service: 'Health and documentation. No token is needed.',
 }
 
 /** The chapter of a route. */
 export function tagOf({ at }: Pick<Route, 'at'>): keyof typeof tags {
   if (/ \/(livez|readyz|openapi\.json|docs)(?![\w-])/.test(at)) return 'Service'
-  if (at.includes(' /operator/')) return 'Operator'
+  if (at.includes(' /operator/') || at.endsWith(' /metrics')) return 'Operator'
   if (at.endsWith('/events')) return 'Events'
   if (at.includes(' /v1/webhook_')) return 'Webhooks'
   if (at.endsWith(' /v1/usage')) return 'Usage'
   return at.includes(' /v1/models') ? 'Models' : 'Videos'
 }
 
-/** The kind of token that a route requires: a client token, unless its path is known to require another or none. */
-export function accessTo(route: Pick<Route, 'at'>): 'client' | 'operator' | 'anyone' {
+/**
+ * The kind of token that a route requires: a client token, unless its path is known to require another or none. Metrics
+ * require an operator token, unless the address is allowed.
+ */
+export function accessTo(route: Pick<Route, 'at'>): 'client' | 'operator' | 'metrics' | 'anyone' {
   const tag = tagOf(route)
   if (tag === 'Service') return 'anyone'
+  if (route.at.endsWith(' /metrics')) return 'metrics'
   return tag === 'Operator' ? 'operator' : 'client'
 }
 

@@ -12,6 +12,7 @@ import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
 import { Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { RequestMeter } from '../telemetry/requests.ts'
 import { includesAddress } from './addresses.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
@@ -36,6 +37,8 @@ export interface ServerDependencies {
   healthOnly?: boolean
   /** Set if the system limits how many files may be open. */
   connections?: ConnectionLimit
+  /** Counts requests, if there are metrics. */
+  metrics?: { readonly requests: RequestMeter }
   /** Answers some requests before the routes. */
   answerPlain?: PlainAnswer
 }
@@ -54,7 +57,7 @@ const maxSmallBodyBytes = 128 * 2 ** 10
 /** The server without routes: how requests are parsed, and how errors are returned. */
 export function openServer(dependencies: ServerDependencies): FastifyInstance {
   const { log, clock, random, turns, azure, corsOrigins = [], healthOnly, connections, answerPlain } = dependencies
-  const { trustedProxies = [] } = dependencies
+  const { trustedProxies = [], metrics } = dependencies
   // The first half is random and unique, the second counts. A random id for each request costs more than reading the
   // row.
   const series = Buffer.from(random(8)).toString('hex')
@@ -122,6 +125,12 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     }
     done()
   })
+  if (metrics)
+    app.addHook('onResponse', (request, reply, done) => {
+      const route = request.is404 ? undefined : request.routeOptions.url
+      metrics.requests.end(route, request.method, reply.statusCode, reply.elapsedTime / 1_000)
+      done()
+    })
   // With origins each response has more headers.
   if (answerPlain && !cors)
     answerBeforeRoutes(

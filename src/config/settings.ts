@@ -43,6 +43,16 @@ function parseSwitch(text: string): Parsed<boolean> {
   return { value: text === 'on', ...(text === 'on' || text === 'off' ? {} : { fix: 'use on or off' }) }
 }
 
+function parseRanges(text: string): Parsed<readonly string[]> {
+  const value = text
+    .split(',')
+    .map((range) => range.trim())
+    .filter((range) => range !== '')
+  return value.every((range) => readIpRange(range))
+    ? { value }
+    : { value: [], fix: 'use addresses and ranges such as 10.0.0.0/8, with commas between them' }
+}
+
 /** Every setting of the process. Its flag is its name here; the help of `serve` is made of this table. */
 export const settings = {
   host: {
@@ -226,15 +236,13 @@ export const settings = {
     variable: 'FILMGATE_TRUSTED_PROXIES',
     fallback: '',
     help: 'proxies whose X-Forwarded-For counts: 10.0.0.0/8,::1',
-    parse(text: string): Parsed<readonly string[]> {
-      const value = text
-        .split(',')
-        .map((range) => range.trim())
-        .filter((range) => range !== '')
-      return value.every((range) => readIpRange(range))
-        ? { value }
-        : { value: [], fix: 'use addresses and ranges such as 10.0.0.0/8, with commas between them' }
-    },
+    parse: parseRanges,
+  },
+  'metrics-allow': {
+    variable: 'FILMGATE_METRICS_ALLOW',
+    fallback: '',
+    help: 'addresses that read /metrics without a token: 10.0.0.0/8',
+    parse: parseRanges,
   },
   docs: {
     variable: 'FILMGATE_DOCS',

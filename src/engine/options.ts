@@ -3,6 +3,7 @@ import type { Healths, Presence } from '../core/account.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import type { AttemptStore, LeaseStore, TaskStore } from '../stores/store.ts'
 import type { Telemetry } from '../telemetry/log.ts'
+import type { TaskMeter } from '../telemetry/tasks.ts'
 import type { Tools, Worker } from '../workers/worker.ts'
 import type { Spill } from './spill.ts'
 import type { UnsentNotes } from './unsent.ts'
@@ -28,6 +29,8 @@ export interface EngineOptions extends Telemetry {
   roundMs?: number
   /** Keeps responses that the store can't accept now. */
   spill: Spill
+  /** Counts what happens to tasks, if there are metrics. */
+  meter?: TaskMeter
   /** Attempts that are committed and not sent: first those of an earlier process on this data folder, then our own. */
   unsent: UnsentNotes
 }

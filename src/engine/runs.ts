@@ -54,7 +54,7 @@ interface RunsOptions {
 }
 
 export function openRuns(options: EngineOptions, { outcomes, records, nextLane, onEnd }: RunsOptions): Runs {
-  const { store, discard, tools, healths, clock, log, unsent } = options
+  const { store, discard, tools, healths, clock, log, unsent, meter } = options
   const active = new Set<Run>()
   const turns = openFairTurns({ slots: maxUnsent })
   const reportPause = openPauses(tools, log)
@@ -99,6 +99,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
     const entry = lane ? { ...decided, keepsLease: true } : decided
     const written = await records.record(run, entry)
     if (!written) return false
+    meter?.decided(before, written)
     const { id, state, error } = written.task
     if (state !== before.state) log.info(`task ${state}`, { task: id, ...(error && { error }) })
     if (lane && written === entry) {
@@ -145,6 +146,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
           run.turn[Symbol.dispose]()
           throw thrown
         }
+        meter?.opened(account)
         run.task = after
         return after
       },

@@ -3,6 +3,7 @@ import { testAdoptions } from './contract/adoptions.ts'
 import { testAttempts } from './contract/attempts.ts'
 import { testDeclarations } from './contract/declarations.ts'
 import { testFairness } from './contract/fairness.ts'
+import { testFigures } from './contract/figures.ts'
 import { testLanes } from './contract/lanes.ts'
 import { testLeases } from './contract/leases.ts'
 import { testLedger } from './contract/ledger.ts'
@@ -45,6 +46,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testTokens,
       testSecrets,
       testDeclarations,
+      testFigures,
     ])
       test(world)
   })

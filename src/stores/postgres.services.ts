@@ -296,6 +296,33 @@ it('claims as quickly if the statistics of the database are from before many tas
     }, scan)
 })
 
+it('counts for metrics up to its limits, also with statistics from before many tasks came', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  await store.insert(newTask('1', { state: 'completed', dueAt: null }))
+  const others = columns.filter((name) => !['id', 'state', 'account', 'due_at'].includes(name)).join(', ')
+  const insert = (state: string) =>
+    `INSERT INTO tasks (id, state, account, due_at, ${others})
+     SELECT 'video_${state}' || number, '${state}', 'p', number, ${others}
+     FROM tasks, generate_series(1, 50000) AS number WHERE id = '${newTask('1').id}'`
+  await database.write(async (query) => {
+    await query('ALTER TABLE tasks SET (autovacuum_enabled = off)')
+    await query(insert('completed'))
+    await query('ANALYZE tasks')
+    for (const state of ['queued', 'fetching', 'running']) await query(insert(state))
+  }, 60_000)
+  const scan = async () => void (await database.read("SELECT count(*) FROM tasks WHERE prompt <> ''"))
+  const look = async () => {
+    const { queues, fetching, work } = await store.figures({ accounts: ['p'], mostCounted: 10, mostAttempts: 10 })
+    const running = work.find(({ state }) => state === 'running')
+    assert.deepEqual([queues[0]?.tasks, fetching, running?.tasks], [10, 10, 10])
+  }
+  await assertNoScan(look, scan)
+  await database.write((query) => query('ANALYZE tasks'), 60_000)
+  await assertNoScan(look, scan)
+})
+
 /** That many processes on one database. */
 async function openSeveral(count: number, stack: AsyncDisposableStack): Promise<PostgresStore[]> {
   await wipe()

@@ -8,8 +8,9 @@ import { storageFaultOf } from '../core/storage-fault.ts'
 import { openAdmissions } from './postgres/admissions.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
-import { type Database, openDatabase } from './postgres/database.ts'
+import { type Database, openDatabase, type PoolUse } from './postgres/database.ts'
 import { openDeclarations } from './postgres/declarations.ts'
+import { openFigures } from './postgres/figures.ts'
 import { openInserts, openProbe } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
@@ -22,7 +23,7 @@ import { explain } from './postgres/unusable.ts'
 import { openUsage } from './postgres/usage.ts'
 import { openWakeups } from './postgres/wakeups.ts'
 import { openWebhooks, repairDeliveryTimes } from './postgres/webhooks.ts'
-import type { Store } from './store.ts'
+import type { Store, StoreMeter } from './store.ts'
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database */
@@ -32,6 +33,8 @@ export interface PostgresOptions {
   sleep: Clock['sleep']
   /** Called if the process must stop: the rows are being moved, or were moved to another store. */
   onFatal: (error: Error) => void
+  /** Measures transactions, for metrics. */
+  meter?: StoreMeter
   /** The unique name of this process. */
   name: string
 }
@@ -46,15 +49,17 @@ const countFreshMs = 1_000
 /** All times passed to the store must be of its clock. */
 export interface PostgresStore extends Store {
   readonly clock: Clock
+  connections(): PoolUse
 }
 
 /** The store for many processes. The table of tasks is the queue. Requests of one turn of the event loop are batched. */
-export async function openPostgres({ url, monotonic, sleep, name, onFatal }: PostgresOptions): Promise<PostgresStore> {
+export async function openPostgres(options: PostgresOptions): Promise<PostgresStore> {
+  const { url, monotonic, sleep, name, onFatal, meter } = options
   await using stack = new AsyncDisposableStack()
   const unusable = (error: Error): never => {
     throw new Error(`FILMGATE_STORE: the database can't be used: ${explain(error)}`, { cause: error })
   }
-  const database = stack.use(await openDatabase(url).catch(unusable))
+  const database = stack.use(await openDatabase(url, meter).catch(unusable))
   await migrate(database).catch(unusable)
   await refuseMoved(database)
   const tidy = openTidying(database)
@@ -65,6 +70,7 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
   const clock = stack.use(await followClock(database, monotonic, sleep))
   const wakeups = stack.use(openWakeups(database, { clock, name, onFatal }))
   const claims = openClaims(database)
+  const reads = openReads(database)
   const insertOne = openInserts(database, clock)
   const counts = openQueueCounts({ processes: mostProcesses, freshMs: countFreshMs, now: clock.now })
   // Apart, so that a count of very many tasks does not delay others.
@@ -80,7 +86,9 @@ export async function openPostgres({ url, monotonic, sleep, name, onFatal }: Pos
 
   return {
     clock,
-    ...openReads(database),
+    connections: database.connections,
+    ...reads,
+    ...openFigures(database, reads.accountsInUse),
     ...claims,
     ...openQueue(database),
     ...openWebhooks(database, announce),

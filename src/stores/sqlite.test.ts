@@ -204,6 +204,27 @@ it('counts the waiting tasks of an owner, and sums its bytes, without a look at 
   await assertNoScan(async () => assert.equal(await store.countQueued('alice', 10), 10), scan)
 })
 
+it('counts for metrics up to its limits, without a look at the other tasks', async () => {
+  await wipe()
+  await using store = await open()
+  await store.insert(newTask('1', { account: 'p' }))
+  {
+    using database = new DatabaseSync(join(folder, 'filmgate.db'))
+    const [row] = database.prepare('SELECT * FROM tasks').all()
+    const others = Object.keys(row ?? {}).filter((name) => !['id', 'state'].includes(name))
+    for (const state of ['completed', 'queued', 'fetching', 'running'])
+      database.exec(`INSERT INTO tasks (id, state, ${others.join(', ')})
+        ${counted(20_000)} SELECT '${state} ' || number, '${state}', ${others.join(', ')}
+        FROM counted, tasks WHERE id = '${newTask('1').id}'`)
+  }
+  const scan = scanOf('tasks', "prompt <> ''")
+  await assertNoScan(async () => {
+    const { queues, fetching, work } = await store.figures({ accounts: ['p'], mostCounted: 10, mostAttempts: 10 })
+    const running = work.find(({ state }) => state === 'running')
+    assert.deepEqual([queues[0]?.tasks, fetching, running?.tasks], [10, 10, 10])
+  }, scan)
+})
+
 it('the database refuses to change or to remove an entry of the ledger', async () => {
   await wipe()
   await using store = await open()

@@ -7,7 +7,7 @@ import type { Task } from '../core/task.ts'
 import { openRound } from '../core/turns.ts'
 import type { Report } from './sqlite/check.ts'
 import { openConnections } from './sqlite/connections.ts'
-import type { Store } from './store.ts'
+import type { Store, StoreMeter } from './store.ts'
 
 interface SqliteOptions {
   /** The data folder, which must exist and belong to this process alone. */
@@ -19,6 +19,8 @@ interface SqliteOptions {
   onFatal: (error: Error) => void
   /** Receives the result of the check that follows an unclean end. */
   report?: Report
+  /** Measures commits, for metrics. */
+  meter?: StoreMeter
 }
 
 const silent: Report = { info() {}, warn() {} }

@@ -2,6 +2,7 @@ import type { AccountHealth } from '../core/account.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { AuditEntry, AuditRecord } from '../core/audit.ts'
 import type { Declaration } from '../core/declaration.ts'
+import type { FigureRequest, Figures } from '../core/figures.ts'
 import type { JobEnd, LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
@@ -35,6 +36,7 @@ export interface Store
     UsageStore,
     SecretStore,
     DeclarationStore,
+    FigureStore,
     ProbeStore,
     AsyncDisposable {}
 
@@ -301,6 +303,21 @@ export interface DeclarationStore {
   saveDeclaration(declaration: Declaration, entry: AuditEntry | null): Promise<Declaration | undefined>
   /** Calls back soon after another process may have changed one. Returns a function that ends this. */
   onDeclarations(listener: () => void): () => void
+}
+
+/** Figures over the tasks of all owners, for metrics. */
+interface FigureStore {
+  figures(wanted: FigureRequest): Promise<Figures>
+}
+
+/** Measures what a store writes, for metrics. */
+export interface StoreMeter {
+  /** When a transaction begins. */
+  begin(): number
+  /** It is committed, or has failed. */
+  end(begun: number): void
+  /** So many writes share a transaction. */
+  batch(kind: 'group' | 'insert' | 'change', writes: number): void
 }
 
 /** The secrets of all rows, as they are stored: encrypted, or in clear by an earlier version. */

@@ -23,8 +23,10 @@ export const collect: Worker = {
     const file = join(scratch, `${task.id}.${task.fence}.mp4`)
     let isMoved = false
     try {
+      const begunAt = clock.now()
       const download = () => provider.download(task.output, call)
       const { response, ...spooled } = await spool(download, { file, maxBytes: maxVideoBytes }, signal)
+      tools.meter?.downloaded(account.name, spooled.bytes, clock.now() - begunAt)
       const { card } = catalog.entries.get(task.card) ?? {}
       const isWhole = response.headers.has('content-length')
       const arrival = { isLocal: account.upstream === null, url: response.url, isWhole }

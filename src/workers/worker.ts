@@ -106,6 +106,8 @@ export interface Tools {
   /** A folder for files that need not survive the process. */
   scratch: string
   retentionMs: number
+  /** Counts results that were downloaded, if there are metrics. */
+  meter?: { downloaded(account: string, bytes: number, ms: number): void }
   /** A larger result is not stored: a body may be endless. */
   maxVideoBytes: number
 }

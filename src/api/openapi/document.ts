@@ -131,7 +131,7 @@ function toOperation(route: Route) {
     tags: [tagOf(route)],
     summary,
     description,
-    security: access === 'anyone' ? [] : [{ [access]: [] as string[] }],
+    security: access === 'anyone' ? [] : [{ [access === 'metrics' ? 'operator' : access]: [] as string[] }],
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: !body.isOptional, content: contentOf(body) } }),
     responses: responsesOf(route),
@@ -205,7 +205,7 @@ function responsesOf(route: Route) {
   const codes = [
     ...errors,
     ...(accessTo(route) === 'anyone' ? [] : (['invalid_api_key'] as const)),
-    ...(accessTo(route) === 'operator' ? (['permission_denied'] as const) : []),
+    ...(tagOf(route) === 'Operator' ? (['permission_denied'] as const) : []),
     ...(at.startsWith('GET ') ? [] : bodyErrors),
   ]
   const byStatus = Object.groupBy(codes, (code) => problemCodes[code].status)

@@ -25,7 +25,10 @@ interface Tools {
  */
 export function openAdmissions(database: Database, counts: QueueCounts): (submit: Submit) => Promise<void> {
   return openBatches(
-    (submits) => admitAll({ database, counts }, submits),
+    (submits) => {
+      database.meter?.batch('insert', submits.length)
+      return admitAll({ database, counts }, submits)
+    },
     ({ task }) => 2 * task.prompt.length,
   )
 }

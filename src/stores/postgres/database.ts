@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
 import type { Row } from '../../core/row.ts'
+import type { StoreMeter } from '../store.ts'
 import { CommitUnknown, isDead, isRefusal, toProblem } from './failures.ts'
 import { bounds, direct, isPooled, patienceMs, pooled, type Query, type Statement } from './session.ts'
 
@@ -16,14 +17,24 @@ export interface Database extends AsyncDisposable {
   write<Result>(work: (query: Query) => Promise<Result>, withinMs?: number): Promise<Result>
   /** A transaction of one statement, in one round trip. Throws `CommitUnknown` if it gets no response. */
   run(text: string, values?: readonly unknown[], withinMs?: number): Promise<Row[]>
+  /** Measures transactions, if there are metrics. */
+  readonly meter: StoreMeter | undefined
+  connections(): PoolUse
   /** A separate connection. */
   connect(): Promise<Client>
+}
+
+/** How many connections there are, how many of them are idle, and how many statements wait for one. */
+export interface PoolUse {
+  readonly total: number
+  readonly idle: number
+  readonly awaited: number
 }
 
 const connectMs = 800
 const connections = 8
 
-export async function openDatabase(url: string): Promise<Database> {
+export async function openDatabase(url: string, meter?: StoreMeter): Promise<Database> {
   // Loaded only if PostgreSQL is configured.
   const { default: pg } = await import('pg')
   const bigint = 20
@@ -62,18 +73,29 @@ export async function openDatabase(url: string): Promise<Database> {
       .catch((error) => (isDead(error) ? alone<Found>(statement) : Promise.reject(error)))
       .catch(refuse)
 
+  /** With the time that a transaction waits for its connection. */
+  const measure = <Result>(work: Promise<Result>): Promise<Result> => {
+    if (!meter) return work
+    const begun = meter.begin()
+    return work.finally(() => meter.end(begun))
+  }
+
   return {
     isPooled: behindPooler,
+    meter,
+    connections: () => ({ total: pool.totalCount, idle: pool.idleCount, awaited: pool.waitingCount }),
     read: (text, values) => read({ text, values }),
     readByPlace: (text, values) => read({ text, values, byPlace: true }),
     write: (work, withinMs = patienceMs) =>
-      withClient(pool, (client) => session.transact(client, work, withinMs)).catch(refuse),
+      measure(withClient(pool, (client) => session.transact(client, work, withinMs)).catch(refuse)),
     run: (text, values, withinMs = patienceMs) =>
-      withClient(pool, (client) =>
-        session.alone<Row>(client, { text, values, withinMs }).catch((error) => {
-          throw isRefusal(error) ? error : new CommitUnknown(error)
-        }),
-      ).catch(refuse),
+      measure(
+        withClient(pool, (client) =>
+          session.alone<Row>(client, { text, values, withinMs }).catch((error) => {
+            throw isRefusal(error) ? error : new CommitUnknown(error)
+          }),
+        ).catch(refuse),
+      ),
     connect: () => connect(),
     async [Symbol.asyncDispose]() {
       // Closing waits for a response, which a database that hangs never sends.

@@ -12,7 +12,10 @@ import { patienceMs, type Query } from './session.ts'
 /** Inserts new tasks, many in one statement. */
 export function openInserts(database: Database, clock: DatabaseClock): (task: Task) => Promise<void> {
   return openBatches(
-    (tasks) => insertAll({ database, clock }, tasks),
+    (tasks) => {
+      database.meter?.batch('insert', tasks.length)
+      return insertAll({ database, clock }, tasks)
+    },
     ({ prompt }) => 2 * prompt.length,
   )
 }

@@ -14,7 +14,10 @@ import type { Query } from './session.ts'
  * its own: claims lock tasks without a lease in another order, and a client's request must not make other changes fail.
  */
 export function openMutations(database: Database): (mutation: Mutation) => Promise<boolean> {
-  const inBatches = openBatches((mutations: readonly Mutation[]) => mutateAll(database, mutations))
+  const inBatches = openBatches((mutations: readonly Mutation[]) => {
+    database.meter?.batch('change', mutations.length)
+    return mutateAll(database, mutations)
+  })
   return async (mutation) =>
     mutation.verb === 'delete' ? (await mutateOnce(database, [mutation])).has(mutation) : inBatches(mutation)
 }

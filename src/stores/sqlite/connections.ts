@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { messageOf, Problem } from '../../core/problem.ts'
+import type { StoreMeter } from '../store.ts'
 import { checkAfterCrash, isDamage, type Report } from './check.ts'
 import { toFailure, toProblem } from './failures.ts'
 import { migrate } from './migrate.ts'
@@ -22,11 +23,12 @@ interface ConnectionOptions {
   claimFolder: () => void
   onFatal: (error: Error) => void
   report: Report
+  meter?: StoreMeter
 }
 
 /** The reader and the writer of the database. On a full or read-only disk it can still be read. */
 export async function openConnections(options: ConnectionOptions): Promise<Connections> {
-  const { path, now, onFatal } = options
+  const { path, now, onFatal, meter } = options
   let reader: Reader
   try {
     await checkAfterCrash(path, options.report)
@@ -39,7 +41,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     if (isDamage(failure.errcode) || Problem.from(toProblem(failure)).code !== 'storage_unavailable') throw cause
     return openReadOnly(options, cause)
   }
-  const writer = startWriter(path, { commit: reader.release, fatal: onFatal })
+  const writer = startWriter(path, { commit: reader.release, fatal: onFatal, meter })
   return {
     reads: reader.reads,
     write: writer.write,
@@ -52,7 +54,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
 }
 
 /** The first write after the disk has become writable opens the writer. */
-function openReadOnly({ path, now, claimFolder, onFatal }: ConnectionOptions, cause: Error): Connections {
+function openReadOnly({ path, now, claimFolder, onFatal, meter }: ConnectionOptions, cause: Error): Connections {
   let reader: Reader
   try {
     reader = openReadOnlyReader(path, cause)
@@ -73,7 +75,7 @@ function openReadOnly({ path, now, claimFolder, onFatal }: ConnectionOptions, ca
       reader = openReadOnlyReader(path, cause)
       throw error
     }
-    return startWriter(path, { commit: () => reader.release(), fatal: onFatal })
+    return startWriter(path, { commit: () => reader.release(), fatal: onFatal, meter })
   }
   return {
     reads: forward(() => reader.reads),

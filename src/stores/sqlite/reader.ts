@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { codeOf } from '../../core/problem.ts'
 import { prepareDeclarationReads } from './declarations.ts'
+import { prepareFigures } from './figures.ts'
 import { missingMigrations } from './migrate.ts'
 import { prepareReads } from './reads.ts'
 import { prepareSecretReads } from './secrets.ts'
@@ -121,6 +122,7 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
     ...prepareUsageReads(database),
     ...prepareSecretReads(database),
     ...prepareDeclarationReads(database),
+    ...prepareFigures(database, reads.accountsInUse),
     read(owner: string, id: string) {
       takeSnapshot()
       return reads.read(owner, id)

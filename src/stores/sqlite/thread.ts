@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { StoreMeter } from '../store.ts'
 import { isDamage, suspect } from './check.ts'
 import { type Failure, toProblem } from './failures.ts'
 import type { Unit, Verbs } from './verbs.ts'
@@ -16,17 +17,24 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
+interface WriterEvents {
+  commit: () => void
+  fatal: (error: Error) => void
+  meter?: StoreMeter | undefined
+}
+
 /** Up to two batches are in flight, so that the writer does not wait for this thread. Later units wait for the next batch. */
-export function startWriter(path: string, on: { commit: () => void; fatal: (error: Error) => void }): Writer {
+export function startWriter(path: string, on: WriterEvents): Writer {
   const thread = new Worker(new URL('./writer.ts', import.meta.url), { workerData: { path } })
   let waiting: Waiting[] = []
-  const inFlight: Waiting[][] = []
+  const inFlight: { batch: Waiting[]; begun: number }[] = []
   let dead: Error | undefined
 
   const flush = () => {
     if (inFlight.length === 2 || waiting.length === 0) return
     const batch = waiting
-    inFlight.push(batch)
+    inFlight.push({ batch, begun: on.meter?.begin() ?? 0 })
+    on.meter?.batch('group', batch.length)
     waiting = []
     // As text, because cloning many small objects costs twice as much.
     thread.postMessage(JSON.stringify(batch.map(({ unit }) => unit)))
@@ -40,7 +48,8 @@ export function startWriter(path: string, on: { commit: () => void; fatal: (erro
   const settle = (message: string) => {
     on.commit()
     const outcomes = JSON.parse(message) as UnitResult[]
-    const settled = inFlight.shift() ?? []
+    const { batch: settled, begun } = inFlight.shift() ?? { batch: [], begun: undefined }
+    if (begun !== undefined) on.meter?.end(begun)
     flush()
     outcomes.forEach((outcome, at) => {
       if ('value' in outcome) settled[at]?.resolve(outcome.value as never)
@@ -53,7 +62,7 @@ export function startWriter(path: string, on: { commit: () => void; fatal: (erro
   const die = (error: Error): Error => {
     if (dead) return dead
     dead = error
-    for (const { reject } of [...inFlight.flat(), ...waiting])
+    for (const { reject } of [...inFlight.flatMap(({ batch }) => batch), ...waiting])
       reject(toProblem({ message: error.message, errcode: 10 }))
     inFlight.length = waiting.length = 0
     return error

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { Bucket } from '../buckets/bucket.ts'
+import { Problem } from '../core/problem.ts'
+import type { Upstream } from '../outbound.ts'
+import { measureBucket, measureUpstream } from './measured.ts'
+
+const { signal } = new AbortController()
+
+it('requests to a provider count by their status, or by what went wrong', async () => {
+  const results: string[] = []
+  const meter = {
+    upstream: (account: string, call: string) => (result: string) => void results.push(`${account} ${call} ${result}`),
+  }
+  const send = async (answer: number | Error) => {
+    const fetch = async () => {
+      if (answer instanceof Error) throw answer
+      return new Response(null, { status: answer })
+    }
+    const upstream = measureUpstream('kling', { send: fetch, fetch, download: fetch } as Upstream, meter)
+    return upstream.send('/', { method: 'POST' }, signal)
+  }
+  for (const status of [200, 429, 299, 555]) assert.equal((await send(status)).status, status)
+  await assert.rejects(send(new Problem('provider_unreachable', 'no')), { code: 'provider_unreachable' })
+  await assert.rejects(send(new Error('broken')), /broken/)
+  assert.deepEqual(
+    results.map((result) => result.replace('kling send ', '')),
+    ['200', '429', '2xx', '5xx', 'unreachable', 'failed'],
+  )
+})
+
+it('operations of a bucket count by their result, and a bucket offers what it did before', async () => {
+  const results: string[] = []
+  const meter = { bucket: (operation: string) => (result: string) => void results.push(`${operation} ${result}`) }
+  const bucket: Bucket = {
+    put: () => Promise.reject(new Error('full')),
+    open: async () => undefined,
+    removeFolder: async () => {},
+    link: async (key, { type }) => `${key} ${type}`,
+  }
+  const measured = measureBucket(bucket, meter)
+  await assert.rejects(measured.put('a/b', [], signal), /full/)
+  assert.equal(await measured.open('a/b'), undefined)
+  await measured.removeFolder('a')
+  assert.equal(await measured.link?.('a/b', { expiresInSeconds: 1, type: 'video/mp4' }), 'a/b video/mp4')
+  assert.deepEqual(results, ['put failed', 'open missing', 'remove ok', 'link ok'])
+  assert.deepEqual(Object.keys(measured).toSorted(), ['link', 'open', 'put', 'removeFolder'])
+})

@@ -1,0 +1,108 @@
+import type { Bucket } from '../buckets/bucket.ts'
+import { Problem } from '../core/problem.ts'
+import type { Media } from '../media/media.ts'
+import type { Upstream } from '../outbound.ts'
+import type { Store } from '../stores/store.ts'
+import type { Metrics, WorkMeter } from '../telemetry/metrics.ts'
+
+/* Parts that do the same as before, and are measured. */
+
+/** An HTTP client of one account. */
+export function measureUpstream(account: string, upstream: Upstream, meter: Pick<WorkMeter, 'upstream'>): Upstream {
+  const measure = async (call: Parameters<WorkMeter['upstream']>[1], request: () => Promise<Response>) => {
+    const end = meter.upstream(account, call)
+    try {
+      const response = await request()
+      end(resultOf(response.status))
+      return response
+    } catch (thrown) {
+      end(Problem.from(thrown).code === 'provider_unreachable' ? 'unreachable' : 'failed')
+      throw thrown
+    }
+  }
+  return {
+    send: (path, init, signal, departure) => measure('send', () => upstream.send(path, init, signal, departure)),
+    fetch: (path, init, signal) => measure('fetch', () => upstream.fetch(path, init, signal)),
+    download: (location, init, signal) => measure('download', () => upstream.download(location, init, signal)),
+  }
+}
+
+/** Statuses that tell something. An upstream may send any other, so that they count by class. */
+const knownStatuses = new Set([
+  ...[200, 201, 202, 204, 206, 301, 302, 303, 307, 308],
+  ...[400, 401, 402, 403, 404, 408, 409, 410, 413, 415, 422, 429],
+  ...[500, 501, 502, 503, 504, 529],
+])
+
+function resultOf(status: number): string {
+  return knownStatuses.has(status) ? String(status) : `${Math.floor(status / 100)}xx`
+}
+
+export function measureBucket(bucket: Bucket, { bucket: begin }: Pick<WorkMeter, 'bucket'>): Bucket {
+  type Operation = Parameters<typeof begin>[0]
+  const measure = async <Result>(operation: Operation, work: () => Promise<Result>): Promise<Result> => {
+    const end = begin(operation)
+    try {
+      const result = await work()
+      end(operation === 'open' && result === undefined ? 'missing' : 'ok')
+      return result
+    } catch (thrown) {
+      end('failed')
+      throw thrown
+    }
+  }
+  const measured = <Args extends unknown[], Result>(
+    operation: Operation,
+    work: ((...args: Args) => Promise<Result>) | undefined,
+  ) => work && ((...args: Args) => measure(operation, () => work(...args)))
+  // Bound: a bucket may be an object of a class.
+  const adopt = measured('adopt', bucket.adopt?.bind(bucket))
+  const checkWritable = measured('check', bucket.checkWritable?.bind(bucket))
+  const link = measured('link', bucket.link?.bind(bucket))
+  const path = bucket.path?.bind(bucket)
+  return {
+    put: (key, body, signal) => measure('put', () => bucket.put(key, body, signal)),
+    open: (key, range) => measure('open', () => bucket.open(key, range)),
+    removeFolder: (folder) => measure('remove', () => bucket.removeFolder(folder)),
+    ...(adopt && { adopt }),
+    ...(checkWritable && { checkWritable }),
+    ...(link && { link }),
+    ...(path && { path }),
+  }
+}
+
+export function measureMedia<Measured extends Media>(
+  media: Measured,
+  meter: Pick<WorkMeter, 'verification'>,
+): Measured {
+  return {
+    ...media,
+    async verify(...job: Parameters<Media['verify']>) {
+      const end = meter.verification()
+      try {
+        const decoded = await media.verify(...job)
+        end('ok')
+        return decoded
+      } catch (thrown) {
+        end('failed')
+        throw thrown
+      }
+    },
+  }
+}
+
+/** Counts the tasks that are created, and the tries of webhook deliveries. Polls are not slowed down. */
+export function measureStore(store: Store, { tasks, work }: Pick<Metrics, 'tasks' | 'work'>): Store {
+  return {
+    ...store,
+    async insert(task, caps, mostQueued) {
+      await store.insert(task, caps, mostQueued)
+      tasks.created(task.card)
+    },
+    async recordDelivery(outcome) {
+      const isRecorded = await store.recordDelivery(outcome)
+      if (isRecorded) work.delivered(outcome.state === 'pending' ? 'retried' : outcome.state)
+      return isRecorded
+    },
+  }
+}

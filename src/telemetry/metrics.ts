@@ -1,0 +1,211 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { AccountView } from '../core/account.ts'
+import type { Catalog } from '../core/catalog.ts'
+import type { Figures } from '../core/figures.ts'
+import type { StoreMeter } from '../stores/store.ts'
+import { families } from './families.ts'
+import { addAccounts, addFigures, freshMs, shareReads } from './figures.ts'
+import { type Instruments, openInstruments, toOpenMetrics, toSamples } from './instruments.ts'
+import { type LabelNames, openLabelNames } from './labels.ts'
+import { openRequests, type PollMeter, type RequestMeter } from './requests.ts'
+import { openTaskMeter, type TaskMeter } from './tasks.ts'
+
+/** The metrics of a service. `main.ts` opens them and passes each part its meter, like the clock. */
+export interface Metrics extends Disposable {
+  readonly requests: RequestMeter
+  readonly polls: PollMeter
+  readonly tasks: TaskMeter
+  readonly work: WorkMeter
+  readonly commits: StoreMeter
+  /** Sets what is read at each scrape. */
+  follow(sources: MetricSources): void
+  /** Sets how many streams and waiting requests are open. */
+  followListeners(count: () => number): void
+  render(format: MetricFormat): Promise<string>
+}
+
+export type MetricFormat = 'text' | 'openmetrics'
+
+/** Ends a measurement with its result. */
+type End<Result extends string = string> = (result: Result) => void
+
+/** Measures work of the service. */
+export interface WorkMeter {
+  upstream(account: string, call: 'send' | 'fetch' | 'download'): End
+  bucket(operation: 'put' | 'adopt' | 'open' | 'remove' | 'check' | 'link'): End<'ok' | 'missing' | 'failed'>
+  verification(): End<'ok' | 'failed'>
+  /** The whole result of a task was downloaded. */
+  downloaded(account: string, bytes: number, ms: number): void
+  delivered(outcome: 'delivered' | 'retried' | 'failed'): void
+}
+
+interface MetricSources {
+  /** The accounts that this process shows. */
+  readonly accounts: ReadonlyMap<string, AccountView>
+  /** Reads the figures of the store. */
+  readonly figures: () => Promise<Figures>
+  /** The jobs of the child processes; null is idle. */
+  readonly children: () => readonly { readonly job: string | null }[]
+  /** The connections to the store, if it has some. */
+  readonly connections: (() => Connections) | undefined
+}
+
+interface Connections {
+  readonly total: number
+  readonly idle: number
+  readonly awaited: number
+}
+
+interface MetricOptions {
+  catalog: Catalog
+  now: () => number
+  /** Milliseconds of a clock that is never set. */
+  monotonic: () => number
+  build: { readonly [Name in (typeof families)['build']['labels'][number]]: string }
+}
+
+export function openMetrics({ catalog, now, monotonic, build }: MetricOptions): Metrics {
+  let sources: MetricSources | undefined
+  let listeners = () => 0
+  const accounts = () => sources?.accounts ?? new Map<string, AccountView>()
+  const names = openLabelNames(catalog, accounts)
+  const instruments = openInstruments(names.current)
+  const figures = shareReads(async () => sources?.figures(), now)
+  const { requests, polls } = openRequests(instruments, monotonic)
+  instruments.sampled(families.listeners, () => [{ value: listeners() }])
+  const tasks = openTaskMeter(instruments, names, now)
+  const work = openWorkMeter(instruments, names, monotonic)
+  const commits = openCommitMeter(instruments, monotonic)
+  addFigures(instruments, { catalog, accounts, names, now, figures })
+  addAccounts(instruments, { catalog, accounts, names, now, figures })
+  addConnections(instruments, () => sources?.connections?.())
+  const watch = addProcess(instruments, { now, build, children: () => sources?.children() ?? [] })
+  return {
+    requests,
+    polls,
+    tasks,
+    work,
+    commits,
+    follow(given) {
+      sources = given
+    },
+    followListeners(count) {
+      listeners = count
+    },
+    async render(format) {
+      const text = await instruments.render()
+      return format === 'text' ? text : toOpenMetrics(text)
+    },
+    [Symbol.dispose]: () => watch[Symbol.dispose](),
+  }
+}
+
+function openWorkMeter(
+  { counter, histogram }: Pick<Instruments, 'counter' | 'histogram'>,
+  names: LabelNames,
+  monotonic: () => number,
+): WorkMeter {
+  const [requests, requestSeconds] = [counter(families.upstreamRequests), histogram(families.upstreamSeconds)]
+  const [bytes, downloadSeconds] = [counter(families.downloadBytes), histogram(families.downloadSeconds)]
+  const verifications = histogram(families.verificationSeconds)
+  const deliveries = counter(families.deliveries)
+  const [operations, operationSeconds] = [counter(families.bucketOperations), histogram(families.bucketSeconds)]
+  /** The seconds since now. */
+  const watch = () => {
+    const begun = monotonic()
+    return () => (monotonic() - begun) / 1_000
+  }
+  return {
+    upstream(name, call) {
+      const seconds = watch()
+      return (result) => {
+        const account = names.account(name)
+        requests({ account, call, result })
+        requestSeconds({ account, call }, seconds())
+      }
+    },
+    bucket(operation) {
+      const seconds = watch()
+      return (result) => {
+        operations({ operation, result })
+        operationSeconds({ operation }, seconds())
+      }
+    },
+    verification() {
+      const seconds = watch()
+      return (result) => verifications({ result }, seconds())
+    },
+    downloaded(name, size, ms) {
+      const account = names.account(name)
+      bytes({ account }, size)
+      downloadSeconds({ account }, ms / 1_000)
+    },
+    delivered: (outcome) => deliveries({ outcome }),
+  }
+}
+
+function openCommitMeter({ histogram }: Pick<Instruments, 'histogram'>, monotonic: () => number): StoreMeter {
+  const [seconds, sizes] = [histogram(families.commitSeconds), histogram(families.batchSize)]
+  return {
+    begin: monotonic,
+    end: (begun) => seconds({}, (monotonic() - begun) / 1_000),
+    batch: (kind, writes) => sizes({ kind }, writes),
+  }
+}
+
+function addConnections({ sampled }: Pick<Instruments, 'sampled'>, read: () => Connections | undefined): void {
+  sampled(families.connections, () => {
+    const found = read()
+    if (!found) return []
+    return toSamples('state', Object.entries({ used: found.total - found.idle, idle: found.idle }))
+  })
+  sampled(families.connectionsAwaited, () => {
+    const found = read()
+    return found ? [{ value: found.awaited }] : []
+  })
+}
+
+interface ProcessSources {
+  build: MetricOptions['build']
+  now: () => number
+  children: MetricSources['children']
+}
+
+function addProcess({ sampled }: Pick<Instruments, 'sampled'>, { now, build, children }: ProcessSources): Disposable {
+  const delays = openDelays(now)
+  sampled(families.loopDelay, () => [{ value: delays.read().p99 }])
+  sampled(families.loopDelayMax, () => [{ value: delays.read().max }])
+  sampled(families.memory, () => {
+    const { heapUsed, heapTotal, external, rss } = process.memoryUsage()
+    const kinds = { heap_used: heapUsed, heap_total: heapTotal, external, resident: rss }
+    return toSamples('kind', Object.entries(kinds))
+  })
+  sampled(families.children, () => {
+    const jobs = children().map(({ job }) => [job ?? 'idle', 1] as const)
+    return toSamples('job', [['idle', 0], ...jobs])
+  })
+  const startedAt = now()
+  sampled(families.startTime, () => [{ value: startedAt / 1_000 }])
+  sampled(families.build, () => [{ labels: build, value: 1 }])
+  return delays
+}
+
+/** Delays of the event loop. Scrapes within a few seconds get the same ones. */
+function openDelays(now: () => number) {
+  const resolutionMs = 20
+  const delays = monitorEventLoopDelay({ resolution: resolutionMs })
+  delays.enable()
+  let known: { at: number; p99: number; max: number } | undefined
+  // A sample is the time between two ticks, so an idle loop has the resolution as its delay.
+  const toSeconds = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - resolutionMs / 1_000)
+  return {
+    read() {
+      // The clock may have been set back.
+      if (known && Math.abs(now() - known.at) < freshMs) return known
+      known = { at: now(), p99: toSeconds(delays.percentile(99)), max: toSeconds(delays.max) }
+      delays.reset()
+      return known
+    },
+    [Symbol.dispose]: () => void delays.disable(),
+  }
+}

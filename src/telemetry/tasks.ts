@@ -1,0 +1,75 @@
+import { openBounded } from '../core/bounded.ts'
+import { costOfEnd, settlementOf } from '../core/ledger.ts'
+import { fromMicros } from '../core/money.ts'
+import type { DecisionRecord } from '../core/plan.ts'
+import { isFinished, type Task } from '../core/task.ts'
+import { families } from './families.ts'
+import type { Instruments } from './instruments.ts'
+import type { LabelNames } from './labels.ts'
+
+/** Counts what happens to tasks and attempts. */
+export interface TaskMeter {
+  created(card: string): void
+  /** An attempt was committed. */
+  opened(account: string): void
+  /** A decision was written. */
+  decided(before: Task, written: DecisionRecord): void
+}
+
+/** How many tasks are followed from their end at the provider to ours. About 1 MB. */
+const mostFollowed = 10_000
+
+export function openTaskMeter(
+  { counter, histogram }: Pick<Instruments, 'counter' | 'histogram'>,
+  names: LabelNames,
+  now: () => number,
+): TaskMeter {
+  const [created, ended] = [counter(families.tasksCreated), counter(families.tasksEnded)]
+  const attempts = counter(families.attempts)
+  const [started, completed] = [histogram(families.startSeconds), histogram(families.completionSeconds)]
+  const collected = histogram(families.collectionSeconds)
+  const countMoney = openMoney({ counter })
+  /** When the provider reported the end of each task. */
+  const reportedAt = openBounded<number>(mostFollowed)
+
+  function end(before: Task, task: Task): void {
+    const { id, state, error, createdAt } = task
+    const labels = { model: names.model(task.card), account: names.account(task.account) }
+    const outcome = state === 'completed' ? state : (error?.code ?? 'internal')
+    ended({ model: labels.model, outcome })
+    countMoney(before, task)
+    const reported = reportedAt.get(id)
+    reportedAt.delete(id)
+    if (state !== 'completed') return
+    completed(labels, (now() - createdAt) / 1_000)
+    if (reported !== undefined) collected(labels, (now() - reported) / 1_000)
+  }
+
+  return {
+    created: (card) => created({ model: names.model(card) }),
+    opened: (account) => attempts({ account: names.account(account), outcome: 'opened' }),
+    decided(before, { task, fact }) {
+      const { id, state, startedAt, createdAt } = task
+      const account = names.account(task.account)
+      if (fact) attempts({ account, outcome: fact.state === 'open' ? 'unknown' : fact.state })
+      if (before.startedAt === null && startedAt !== null)
+        started({ model: names.model(task.card), account }, (startedAt - createdAt) / 1_000)
+      // A result that has to be requested again was reported when it was first there.
+      if (before.state === 'running' && state === 'storing' && reportedAt.get(id) === undefined)
+        reportedAt.set(id, now())
+      if (isFinished(task) && !isFinished(before)) end(before, task)
+    },
+  }
+}
+
+/** The same amounts as the plan of the change writes to the ledger. */
+function openMoney({ counter }: Pick<Instruments, 'counter'>): (before: Task, task: Task) => void {
+  const [cost, revenue] = [counter(families.usageCost), counter(families.usageRevenue)]
+  return (before, task) => {
+    const currency = before.price?.currency
+    if (currency === undefined || before.deletedAt !== null) return
+    revenue({ currency }, fromMicros(settlementOf(before, task)?.charge ?? 0))
+    const isSent = task.attempt !== null && task.account !== null
+    cost({ currency }, fromMicros((isSent && costOfEnd(before, task)) || 0))
+  }
+}
