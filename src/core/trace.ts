@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 
 /*
- * Traces, as parts of the service see them. A span is one piece of work; its context names the trace that it belongs to. Spans
- * have explicit parents: the context of a task is stored with the task, so every process continues the same trace.
+ * Traces, as parts of the service see them. A span is one piece of work; its context names the trace that it belongs to.
+ * Spans have explicit parents: the context of a task is stored with the task, so every process continues the same trace.
  */
 
 export interface TraceContext {
