@@ -38,6 +38,7 @@ import { openSecretKeys, withSealedSecrets } from './secrets.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
 import type { Store } from './stores/store.ts'
 import { type Log, openTelemetry } from './telemetry/log.ts'
+import { openTraces } from './telemetry/traces.ts'
 import { discard, rehome, workers } from './workers/index.ts'
 
 /** The running service. Disposing it drains: requests finish, nothing new starts, and everything is closed. */
@@ -101,6 +102,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const { store: opened, clock } = await openStore(config, { ...places, clock: others.clock })
   stack.use(opened)
   time = clock
+  // Closed before the store, which it reads to the end.
+  const { traces } = stack.use(await openTraces({ settings: config.traces, clock, random, log }))
   const startWrites = stack.use(openStartWrites({ clock, log }))
   const store = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
   const bucket = await openBucket(config, folder)
@@ -166,6 +169,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     clock,
     random,
     log,
+    traces,
     accounts: accounts.shown,
     declared,
     async testAccount(name) {
@@ -193,7 +197,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
-  const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
+  const common = { ...telemetry, traces, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent }
   const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
   // Only one process uses a data folder: after a restart it is the same holder.

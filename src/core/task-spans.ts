@@ -71,7 +71,6 @@ function taskSpan(
   { task, at, isDeleted = false }: TaskEnd,
   { events, entries, prompt }: TaskStory,
 ): EndedSpan {
-  const error = isDeleted ? 'deleted' : (task.error?.code ?? null)
   return {
     name: `video ${task.card}`,
     kind: 'internal',
@@ -79,9 +78,10 @@ function taskSpan(
     parentId: trace.parentId,
     startedAt: task.createdAt,
     endedAt: at,
-    error,
+    error: task.error?.code ?? null,
     attributes: {
       'filmgate.task.id': task.id,
+      'filmgate.outcome': isDeleted ? 'cancelled' : task.state,
       'filmgate.project': task.owner,
       'filmgate.attempts': task.attempts,
       'filmgate.seconds': task.seconds,

@@ -3,21 +3,23 @@ import { type Clock, chance, type Random } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { parseRetryAfter } from '../core/retry-after.ts'
 import { stepRows } from '../core/row.ts'
+import { noTraces, readTaskTrace, type TaskTrace, type Traces, toTraceparent } from '../core/trace.ts'
 import {
   afterTry,
   type DeliveryOutcome,
   type Endpoint,
+  isAccepted,
   isGone,
   signedRequest,
   type WebhookDelivery,
 } from '../core/webhook.ts'
-import type { ClientOutbound } from '../outbound.ts'
-import type { DeliveryStore, EndpointStore, NoticeStore } from '../stores/store.ts'
+import type { ClientOutbound, Posted } from '../outbound.ts'
+import type { DeliveryStore, EndpointStore, NoticeStore, TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OwnerHost, Traffic } from './share.ts'
 
 export interface DeliveryOptions {
-  store: DeliveryStore & EndpointStore & NoticeStore
+  store: DeliveryStore & EndpointStore & NoticeStore & Pick<TaskStore, 'find'>
   outbound: { of(owner: string): Pick<ClientOutbound, 'post'> }
   clock: Clock
   random: Random
@@ -30,6 +32,8 @@ export interface DeliveryOptions {
   roundMs?: number
   /** The deliveries of an owner without a token wait until the token exists again. */
   access: Pick<Access, 'knows'>
+  /** Off if it is left out. */
+  traces?: Traces
 }
 
 /** The longest time between two looks, even if nothing rings the bell. */
@@ -57,17 +61,24 @@ export function ownerHostOf({ owner, url }: Pick<Endpoint, 'owner' | 'url'>): Ow
 
 const keyOf = ({ owner, host }: OwnerHost) => `${host} ${owner}`
 
+/** As OpenTelemetry's conventions have it: the status, if it is not a success. */
+function errorOf(posted: Posted): string | null {
+  if ('error' in posted) return posted.error
+  return isAccepted(posted.status) ? null : String(posted.status)
+}
+
 /** `signal` aborts tries. Their outcome is unknown then, so they are repeated. */
 export function openTries(
-  { store, outbound, clock, random, log }: DeliveryOptions,
+  { store, outbound, clock, random, log, traces = noTraces }: DeliveryOptions,
   { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
 ): Tries {
   const silent = new Set<string>()
   const active = new Map<Promise<void>, OwnerHost>()
 
   async function attempt(delivery: WebhookDelivery, endpoint: Endpoint): Promise<DeliveryOutcome> {
+    const trace = await traceOf(delivery)
     const at = clock.now()
-    const posted = await outbound.of(endpoint.owner).post(endpoint.url, signedRequest(delivery, endpoint, at), signal)
+    const posted = await post(delivery, endpoint, { at, trace })
     const now = Math.max(at, clock.now())
     const isSilent = 'error' in posted ? posted.error !== 'url_refused' : now - at >= slowMs
     noteSilence(ownerHostOf(endpoint), isSilent)
@@ -76,6 +87,34 @@ export function openTries(
     const tried = { at, status, error, tookMs: now - at }
     if (isGone(tried)) await disable(endpoint, now)
     return afterTry(delivery, tried, { retryAfterMs, chance: chance(random) })
+  }
+
+  /** The trace of the task. Without it, the delivery is sent all the same. */
+  async function traceOf({ task }: WebhookDelivery): Promise<TaskTrace | undefined> {
+    const found = traces.isOn ? await store.find(task).catch(() => undefined) : undefined
+    return readTaskTrace(found?.trace)
+  }
+
+  async function post(
+    delivery: WebhookDelivery,
+    endpoint: Endpoint,
+    { at, trace }: { at: number; trace: TaskTrace | undefined },
+  ): Promise<Posted> {
+    const span = traces.start(trace, 'deliver webhook', 'client')
+    const { body, headers } = signedRequest(delivery, endpoint, at)
+    const traced = span.context ? { ...headers, traceparent: toTraceparent(span.context) } : headers
+    // The address may contain a key of its receiver: only the host is shown.
+    span.set({ 'filmgate.task.id': delivery.task, 'server.address': ownerHostOf(endpoint).host })
+    span.set({ 'filmgate.delivery.id': delivery.id, 'filmgate.event': delivery.type })
+    try {
+      const posted = await outbound.of(endpoint.owner).post(endpoint.url, { body, headers: traced }, signal)
+      if ('status' in posted) span.set({ 'http.response.status_code': posted.status })
+      span.end(trace, errorOf(posted))
+      return posted
+    } catch (thrown) {
+      span.end(trace, 'aborted')
+      throw thrown
+    }
   }
 
   function noteSilence(ownerHost: OwnerHost, isSilent: boolean): void {

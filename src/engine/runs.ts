@@ -2,7 +2,8 @@ import { openFairTurns } from '../core/fair.ts'
 import type { DecisionRecord } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import { apply } from '../core/states.ts'
-import type { Task } from '../core/task.ts'
+import { isFinished, type Task } from '../core/task.ts'
+import type { Span } from '../core/trace.ts'
 import { leaseMs } from '../core/timing.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Action, Decision, Tools, Worker } from '../workers/worker.ts'
@@ -10,6 +11,7 @@ import type { WorkerLane } from './lanes.ts'
 import type { EngineOptions } from './options.ts'
 import type { Outcomes } from './outcome.ts'
 import type { Records } from './records.ts'
+import { openTaskSpans } from './spans.ts'
 
 /** A task that a worker of this process is working on. */
 interface Run {
@@ -58,6 +60,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   const active = new Set<Run>()
   const turns = openFairTurns({ slots: maxUnsent })
   const reportPause = openPauses(tools, log)
+  const spans = openTaskSpans(options)
   let renewedAt = clock.now()
 
   async function act(run: Run): Promise<void> {
@@ -71,11 +74,15 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   /** Undefined if there is nothing to write. */
   async function decide(run: Run): Promise<Decision | undefined> {
     const { worker, abort } = run
+    const span = spans.start(run.task, worker)
     let decision: Decision
     try {
-      decision = await worker.run(run.task, tools, await actionOf(run))
+      decision = await worker.run(run.task, tools, await actionOf(run, span))
+      spans.end(span, run.task, { decision })
     } catch (thrown) {
-      if (abort.signal.aborted || thrown instanceof LeaseLost) return undefined
+      const isAborted = abort.signal.aborted || thrown instanceof LeaseLost
+      spans.end(span, run.task, { error: isAborted ? 'aborted' : Problem.from(thrown).code })
+      if (isAborted) return undefined
       decision = await outcomes.afterFailure(run.task, Problem.from(thrown), worker)
     }
     reportPause(run.task.account)
@@ -86,6 +93,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   /** Writes the decision. Returns whether the task goes on at once, with its next worker and the same lease. */
   async function conclude(run: Run, decision: Decision): Promise<boolean> {
     if ('remove' in decision) {
+      await spans.taskRemoved(run.task)
       await records.remove(run, decision)
       if (decision.work) log.info('deleted task removed', { task: run.task.id, work: decision.work })
       return false
@@ -101,6 +109,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
     if (!written) return false
     const { id, state, error } = written.task
     if (state !== before.state) log.info(`task ${state}`, { task: id, ...(error && { error }) })
+    if (isFinished(written.task) && !isFinished(before)) spans.taskEnded(written.task)
     if (lane && written === entry) {
       run.task = written.task
       run.worker = lane.worker
@@ -115,9 +124,10 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
     return false
   }
 
-  async function actionOf(run: Run): Promise<Action> {
+  async function actionOf(run: Run, span: Span): Promise<Action> {
     const { task, abort } = run
     return {
+      span,
       signal: abort.signal,
       attempt: task.state === 'held' && task.attempt ? ((await store.attempt(task.attempt)) ?? null) : null,
       bound: (account, operations) => store.bound(account, operations),
