@@ -16,6 +16,7 @@ export interface TracedRequests {
 }
 
 interface RequestTrace {
+  readonly traceId: string
   /** The trace of a task that this request creates, as it is stored. */
   beginTask(id: string): string
   end(status: number): void
@@ -41,6 +42,7 @@ function openRequestTrace(request: FastifyRequest, traces: Traces, clock: Clock)
   const startedAt = clock.now()
   let task: string | undefined
   return {
+    traceId: context.traceId,
     beginTask(id) {
       task = id
       return toTaskTrace({ ...traces.another(context), parentId: context.spanId })

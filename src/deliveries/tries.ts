@@ -1,5 +1,6 @@
 import type { Access } from '../access.ts'
 import { type Clock, chance, type Random } from '../core/clock.ts'
+import { openOutage, openOutages } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import { parseRetryAfter } from '../core/retry-after.ts'
 import { stepRows } from '../core/row.ts'
@@ -73,10 +74,17 @@ export function openTries(
   { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
 ): Tries {
   const silent = new Set<string>()
+  const lines = { down: 'a delivery could not be recorded', up: 'deliveries are recorded again' }
+  const storage = openOutage({ log, clock, ...lines })
+  const endpointLines = { down: 'webhook delivery failed', up: 'webhook endpoint accepts events again' }
+  const endpoints = openOutages({ log, clock, ...endpointLines, level: 'warn' })
   const active = new Map<Promise<void>, OwnerHost>()
 
-  async function attempt(delivery: WebhookDelivery, endpoint: Endpoint): Promise<DeliveryOutcome> {
-    const trace = await traceOf(delivery)
+  async function attempt(
+    delivery: WebhookDelivery,
+    endpoint: Endpoint,
+    trace: TaskTrace | undefined,
+  ): Promise<DeliveryOutcome> {
     const at = clock.now()
     const posted = await post(delivery, endpoint, { at, trace })
     const now = Math.max(at, clock.now())
@@ -91,8 +99,7 @@ export function openTries(
 
   /** The trace of the task. Without it, the delivery is sent all the same. */
   async function traceOf({ task }: WebhookDelivery): Promise<TaskTrace | undefined> {
-    const found = traces.isOn ? await store.find(task).catch(() => undefined) : undefined
-    return readTaskTrace(found?.trace)
+    return readTaskTrace((await store.find(task).catch(() => undefined))?.trace)
   }
 
   async function post(
@@ -137,13 +144,14 @@ export function openTries(
   }
 
   /** Tries until the lease ends. After that another process may have claimed the delivery. */
-  async function record(outcome: DeliveryOutcome, leaseUntil: number): Promise<void> {
+  async function record(outcome: DeliveryOutcome, leaseUntil: number, about: object): Promise<void> {
     for (;;) {
       try {
         await store.recordDelivery(outcome)
+        storage.worked()
         return
       } catch (error) {
-        log.error('a delivery could not be recorded', { delivery: outcome.id, error })
+        storage.failed({ ...about, error })
         if (Problem.from(error).code !== 'storage_unavailable' || signal.aborted || clock.now() >= leaseUntil) return
       }
       await clock.sleep(idleMs, signal)
@@ -151,14 +159,17 @@ export function openTries(
   }
 
   async function run(delivery: WebhookDelivery, endpoint: Endpoint, leaseUntil: number): Promise<void> {
+    const trace = traces.isOn ? await traceOf(delivery) : undefined
+    const about = { delivery: delivery.id, task: delivery.task, ...(trace && { trace_id: trace.traceId }) }
     try {
-      const outcome = await attempt(delivery, endpoint)
-      await record(outcome, leaseUntil)
+      const outcome = await attempt(delivery, endpoint, trace)
+      await record(outcome, leaseUntil, about)
       const { status = null, error = null } = outcome.log.at(-1) ?? {}
-      if (outcome.state === 'failed')
-        log.warn('webhook delivery failed', { delivery: delivery.id, endpoint: endpoint.id, status, error })
+      const { state } = outcome
+      if (state === 'delivered') endpoints.worked(endpoint.id, { endpoint: endpoint.id })
+      else endpoints.failed(endpoint.id, { ...about, endpoint: endpoint.id, state, status, error })
     } catch (error) {
-      if (!signal.aborted) log.error('a delivery could not be tried', { delivery: delivery.id, error })
+      if (!signal.aborted) log.error('a delivery could not be tried', { ...about, error })
     }
   }
 

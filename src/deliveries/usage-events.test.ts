@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { until } from '../../test/service.ts'
+import type { Clock } from '../core/clock.ts'
 import { manualClock } from '../core/clock.fixture.ts'
 import type { Posted } from '../outbound.ts'
 import { newTask } from '../stores/contract/world.ts'
@@ -30,7 +31,20 @@ async function openWorld(answer: (sent: Sent) => Posted | Promise<Posted> = () =
   const clock = manualClock(1_000_000)
   const posts: Sent[] = []
   const warnings: Record<string, unknown>[] = []
-  const log = { info() {}, error() {}, warn: (_: string, fields = {}) => void warnings.push(fields) }
+  const ends: Record<string, unknown>[] = []
+  const log = {
+    info: (_: string, fields = {}) => void ends.push(fields),
+    error() {},
+    warn: (_: string, fields = {}) => void warnings.push(fields),
+  }
+  const delays: number[] = []
+  const watched: Clock = {
+    now: clock.now,
+    sleep(ms, signal) {
+      delays.push(ms)
+      return clock.sleep(ms, signal)
+    },
+  }
   const client = {
     async post(url: string, { headers, body }: { headers: Sent['headers']; body: string }) {
       const sent = { url, headers, ids: (JSON.parse(body) as { id: string }[]).map(({ id }) => id) }
@@ -40,9 +54,9 @@ async function openWorld(answer: (sent: Sent) => Posted | Promise<Posted> = () =
   }
   const outbound = { of: () => client }
   return {
-    ...{ store, clock, posts, warnings },
+    ...{ store, clock, posts, warnings, ends, delays },
     start: (holder = 'one', changes: Partial<Store> = {}) => {
-      const some = { store: { ...store, ...changes }, outbound, clock, log, hasFiles: () => true }
+      const some = { store: { ...store, ...changes }, outbound, clock: watched, log, hasFiles: () => true }
       return startUsageEvents({ ...some, webhook, holder })
     },
     /** Adds a record, and returns the id of its event. */
@@ -107,10 +121,10 @@ it('repeats what was not accepted, after growing delays, and then goes on', asyn
     world.posts.map((post) => post.ids),
     Array.from({ length: 5 }, () => [id]),
   )
-  assert.deepEqual(
-    world.warnings.map(({ retryInMs }) => retryInMs),
-    [1_000, 2_000, 20_000, 8_000],
-  )
+  assert.deepEqual(world.delays.slice(0, 4), [1_000, 2_000, 20_000, 8_000])
+  assert.deepEqual(world.warnings, [{ error: 'connection_failed', retryInMs: 1_000 }])
+  await world.until('its end is in the log', () => world.ends.length > 0)
+  assert.equal(world.ends[0]?.failures, 4)
   const next = await world.end('2')
   await world.until('it sent the next', () => world.posts.length === 6)
   assert.deepEqual(world.posts[5]?.ids, [next])

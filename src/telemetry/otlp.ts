@@ -9,9 +9,9 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base'
 import type { Clock } from '../core/clock.ts'
+import { openOutage } from '../core/outage.ts'
 import type { EndedSpan, TraceSettings } from '../core/trace.ts'
 import type { Log } from './log.ts'
-import { openOutage } from './outage.ts'
 
 /*
  * Spans to a collector, by the exporter of OpenTelemetry (OTLP over HTTP, as JSON). This file alone loads these libraries.

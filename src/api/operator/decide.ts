@@ -9,7 +9,7 @@ import { isFinished, isTaskId, type Json, type Task } from '../../core/task.ts'
 import { recordTaskSpans } from '../../core/task-spans.ts'
 import { eventsOf } from '../../core/timeline.ts'
 import { leaseMs } from '../../core/timing.ts'
-import { noTraces } from '../../core/trace.ts'
+import { noTraces, taskFields } from '../../core/trace.ts'
 import type { TaskStore } from '../../stores/store.ts'
 import { AdoptTask } from '../../wire/operator.ts'
 import { describeTask, type OperatorDependencies, taskNotFound, taskPath, theTask } from '../operator.ts'
@@ -162,7 +162,7 @@ async function decide(
     })
     if (!(await store.record({ task: after, fact, audit, events: eventsOf(task, after, now, [name, detail]) })))
       throw refusal(`Task '${id}' was changed meanwhile. Check it again.`)
-    log.info(name, { task: id, ...detail })
+    log.info(name, { request: request.id, ...taskFields(task), ...detail })
     if (isFinished(after)) traces.later(() => recordTaskSpans({ traces, store, accounts }, { task: after, at: now }))
     return await describeTask(after, store)
   } catch (error) {
