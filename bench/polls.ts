@@ -39,6 +39,7 @@ export async function benchPolls(
     async () => (await load({ port: app.port, connections, seconds, requests: limitedRequests })).perSecond,
     () => rate(app.port),
   )
+  const traced = await besideTraces(folder, rate, { rounds, port: app.port })
   const busy = await underSubmits(app.port, requests, { rounds, seconds })
   return [
     {
@@ -58,6 +59,7 @@ export async function benchPolls(
       spread: limited.spread,
       detail: `of a poll by a token without limits; ${Math.round(limited.ours)} against ${Math.round(limited.limit)} a second; a rate, tasks at once, a budget, ranges of addresses and an expiry`,
     },
+    traced,
     {
       name: 'poll p99 while submitting',
       value: median(busy.map(({ ratio }) => ratio)),
@@ -68,6 +70,28 @@ export async function benchPolls(
       detail: `of poll p99 alone; ${median(busy.map(({ busyMs }) => busyMs)).toFixed(1)} ms against ${median(busy.map(({ aloneMs }) => aloneMs)).toFixed(1)} ms, beside 16 connections that submit as fast as they can`,
     },
   ]
+}
+
+/** A second server on the same store, which sends traces to a collector. */
+async function besideTraces(
+  folder: string,
+  rate: (port: number) => Promise<number>,
+  { rounds, port }: { rounds: number; port: number },
+): Promise<Line> {
+  await using app = await startServer({ kind: 'app', folder, store: 'sqlite', isTraced: true })
+  const { ratio, spread, ours, limit } = await compare(
+    rounds,
+    () => rate(app.port),
+    () => rate(port),
+  )
+  return {
+    name: 'poll with traces',
+    value: ratio,
+    unit: ' ×',
+    must: { atLeast: 0.95 },
+    spread,
+    detail: `of a poll without a collector; ${Math.round(ours)} against ${Math.round(limit)} a second`,
+  }
 }
 
 async function underSubmits(

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
-import { toTaskTrace, type Traces } from '../core/trace.ts'
+import { type Traces, toTaskTrace } from '../core/trace.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
