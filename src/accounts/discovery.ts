@@ -4,6 +4,7 @@ import type { AccountRegistry } from '../accounts.ts'
 import type { CardTemplate, Catalog, ModelCard } from '../core/catalog.ts'
 import { addModel, removeModel, toCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
+import { openOutages } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import type { Cards } from '../providers/provider.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -43,8 +44,8 @@ export async function openDiscovery({
   /** An operator may declare a model of the same name meanwhile. */
   const isOwn = (card: ModelCard | undefined) => card !== undefined && discovered.get(card.id) === card
 
-  /** Accounts whose failure is in the log already. */
-  const failing = new Set<string>()
+  const lines = { down: 'the models of an engine could not be listed', up: 'the models of an engine are listed again' }
+  const outages = openOutages({ log, clock, ...lines, level: 'warn' })
 
   const put = (card: ModelCard) => {
     discovered.set(card.id, card)
@@ -84,12 +85,11 @@ export async function openDiscovery({
       const cards = await provider.discover(call)
       for (const card of cards) add(card, account.name)
       kept = save(file, { ...kept, [account.name]: cards }, kept)
-      failing.delete(account.name)
+      outages.worked(account.name, { account: account.name })
       return true
     } catch (error) {
-      if (!stop.signal.aborted && !failing.has(account.name))
-        log.warn('the models of an engine could not be listed', { account: account.name, why: reasonOf(error) })
-      failing.add(account.name)
+      const about = { account: account.name, why: reasonOf(error) }
+      if (!stop.signal.aborted) outages.failed(account.name, about)
       return false
     }
   }
