@@ -39,7 +39,9 @@ export async function benchPolls(
     async () => (await load({ port: app.port, connections, seconds, requests: limitedRequests })).perSecond,
     () => rate(app.port),
   )
-  const metrics = await besideMetrics(app.port, { folder, rounds, rate })
+  const beside = { folder, rounds, rate, port: app.port }
+  const metrics = await besideAnother(beside, { metrics: true })
+  const seeing = await besideAnother(beside, { metrics: true, traces: true })
   const busy = await underSubmits(app.port, requests, { rounds, seconds })
   return [
     {
@@ -69,6 +71,14 @@ export async function benchPolls(
       detail: `of a poll without metrics; ${Math.round(metrics.ours)} against ${Math.round(metrics.limit)} a second, two processes on the same store`,
     },
     {
+      name: 'poll with metrics and traces',
+      value: seeing.ratio,
+      unit: ' ×',
+      must: { atLeast: 0.95 },
+      spread: seeing.spread,
+      detail: `of a poll without both; ${Math.round(seeing.ours)} against ${Math.round(seeing.limit)} a second, two processes on the same store`,
+    },
+    {
       name: 'poll p99 while submitting',
       value: median(busy.map(({ ratio }) => ratio)),
       unit: ' ×',
@@ -80,15 +90,19 @@ export async function benchPolls(
   ]
 }
 
-/** Against a second process on the same store, which has metrics. */
-async function besideMetrics(
-  port: number,
-  { folder, rounds, rate }: { folder: string; rounds: number; rate: (port: number) => Promise<number> },
-) {
-  await using measured = await startServer({ kind: 'app', folder, store: 'sqlite', metrics: true })
+interface Beside {
+  folder: string
+  rounds: number
+  rate: (port: number) => Promise<number>
+  port: number
+}
+
+/** Against a second process on the same store, which reports more to its operator. */
+async function besideAnother({ folder, rounds, rate, port }: Beside, more: { metrics?: true; traces?: true }) {
+  await using other = await startServer({ kind: 'app', folder, store: 'sqlite', ...more })
   return await compare(
     rounds,
-    () => rate(measured.port),
+    () => rate(other.port),
     () => rate(port),
   )
 }

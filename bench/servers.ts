@@ -6,12 +6,14 @@ import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
 import type { Catalog } from '../src/core/catalog.ts'
 import { digestSecret, type Token } from '../src/core/token.ts'
+import type { TraceSettings } from '../src/core/trace.ts'
 import { openRandom } from '../src/main/random.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
 import { openPostgres, openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 import { openMetrics } from '../src/telemetry/metrics.ts'
+import { openTraces } from '../src/telemetry/traces.ts'
 
 /*
  * One server in a process of its own: our application without the engine, or the limit that it is compared with. The
@@ -19,7 +21,7 @@ import { openMetrics } from '../src/telemetry/metrics.ts'
  */
 export type ServerKind =
   | { kind: 'bare'; answer: string; headers: Record<string, string> }
-  | { kind: 'app'; folder: string; store: 'sqlite' | 'ungrouped' | 'none'; metrics?: true }
+  | { kind: 'app'; folder: string; store: 'sqlite' | 'ungrouped' | 'none'; metrics?: true; traces?: true }
   | { kind: 'app'; folder: string; store: 'postgres' | 'postgres-single'; url: string }
 
 export const token = 'bench'
@@ -39,6 +41,17 @@ const limited: Token = {
   expiresAt: Date.now() + 86_400_000,
 }
 
+/** Polls send nothing there: they are not traced. */
+const traced: TraceSettings = {
+  url: 'http://127.0.0.1:9/v1/traces',
+  headers: {},
+  resource: { 'service.name': 'bench' },
+  sampler: 'always_on',
+  ratio: 1,
+  isParentBased: true,
+  showsPrompts: false,
+}
+
 async function serve(wanted: ServerKind): Promise<number> {
   if (wanted.kind === 'bare') {
     const body = Buffer.from(wanted.answer)
@@ -53,6 +66,15 @@ async function serve(wanted: ServerKind): Promise<number> {
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
   const store = await openStore(wanted)
   const metrics = 'metrics' in wanted ? measure(catalog) : undefined
+  const clock = { now: () => Date.now(), sleep: async () => {} }
+  const random = openRandom()
+  const log = {
+    info() {},
+    warn() {},
+    error: (event: string, fields?: object) => void process.stderr.write(`${event} ${JSON.stringify(fields)}\n`),
+  }
+  const settings = 'traces' in wanted ? traced : null
+  const { traces } = await openTraces({ settings, clock, random, log })
   const app = buildApp({
     catalog,
     access: openAccess({
@@ -69,14 +91,11 @@ async function serve(wanted: ServerKind): Promise<number> {
     healths: { report: async () => {}, refresh: async () => {} },
     declared: {} as Declared,
     testAccount: async () => undefined,
-    clock: { now: () => Date.now(), sleep: async () => {} },
-    random: openRandom(),
     ...(metrics && { metrics }),
-    log: {
-      info() {},
-      warn() {},
-      error: (event, fields) => process.stderr.write(`${event} ${JSON.stringify(fields)}\n`),
-    },
+    clock,
+    random,
+    log,
+    traces,
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as { port: number }).port

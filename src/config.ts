@@ -9,10 +9,12 @@ import { readPrices, warningsOfPrices } from './config/prices.ts'
 import type { FileSettings } from './config/schema.ts'
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens, warningsOfPatterns } from './config/tokens.ts'
+import { readTraces } from './config/traces.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
 import type { PriceSettings } from './core/prices.ts'
 import type { Token, UnknownParameters } from './core/token.ts'
+import type { TraceSettings } from './core/trace.ts'
 import type { SecretKey } from './core/vault.ts'
 import { parseAllow } from './outbound.ts'
 import { type Member, providers } from './providers/index.ts'
@@ -66,6 +68,8 @@ export interface Config {
   outboundAllow: readonly string[]
   /** Adds accounts, models and aliases that operators declare while the service runs. */
   combining: Combining
+  /** Where traces are sent; null if they are not. */
+  traces: TraceSettings | null
   /** The keys that encrypt secrets in the store; the first encrypts. None if the setting is missing. */
   secretKeys: readonly SecretKey[]
   /** All secrets in plain text, which the log removes. */
@@ -116,6 +120,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
   const metricsAllow = read('metrics-allow')
   const secretKeys = read('secret-key')
+  const traces = readTraces(env, read('trace-prompts'), mistakes)
   const places = { store: read('store'), bucket: read('bucket'), handover: read('content'), role: read('role') }
   checkPlaces(places, (name) => raw(name).where, mistakes)
   refuseUnknownVariables(env, mistakes)
@@ -158,6 +163,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     tokens,
     acceptsGivenToken: acceptsGiven,
     combining: openCombining({ file, accounts: accounts.list, members, given }),
+    traces,
     secretKeys,
     secrets: [
       ...secrets,
@@ -166,6 +172,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
       ...(webhookToken === null ? [] : [webhookToken]),
       ...secretsInQuery(webhookUrl),
       ...secretsIn(raw('secret-key').text),
+      ...Object.values(traces?.headers ?? {}).flatMap((value) => [value, ...value.split(' ')]),
     ],
     prices,
     outboundAllow,

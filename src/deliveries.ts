@@ -1,4 +1,5 @@
 import { type Bell, openBell } from './core/bell.ts'
+import { openOutage } from './core/outage.ts'
 import { stepRows } from './core/row.ts'
 import { openRotation, type Rotation } from './core/shares.ts'
 import { shareOut } from './deliveries/share.ts'
@@ -42,13 +43,16 @@ async function keepLooking(
   { tries, bell, signal }: { tries: Tries; bell: Bell; signal: AbortSignal },
 ): Promise<void> {
   const rotation = openRotation()
+  const lines = { down: 'deliveries could not be claimed', up: 'deliveries are claimed again' }
+  const outage = openOutage({ ...options, ...lines })
   while (!signal.aborted) {
     bell.mute()
     let delay = idleMs
     try {
       delay = await look(options, tries, rotation)
+      outage.worked()
     } catch (error) {
-      options.log.error('deliveries could not be claimed', { error })
+      outage.failed({ error })
     }
     await bell.wait(delay, signal)
   }

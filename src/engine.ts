@@ -1,4 +1,5 @@
 import { type Bell, openBell } from './core/bell.ts'
+import { openOutage } from './core/outage.ts'
 import { Problem } from './core/problem.ts'
 import { renewMs } from './core/timing.ts'
 import { openClaims } from './engine/claims.ts'
@@ -80,6 +81,7 @@ async function keepClaiming(
 ): Promise<void> {
   let last = clock.now()
   let isSetBack = false
+  const outage = openOutage({ log, clock, down: 'claim failed', up: 'claims succeed again' })
   while (!signal.aborted) {
     bell.mute()
     let delay = idleMs
@@ -90,8 +92,9 @@ async function keepClaiming(
       // Without this, unfinished tasks stay due at times that the clock reaches much later.
       if (isSetBack) await store.repairDueTimes(clock.now())
       isSetBack = false
+      outage.worked()
     } catch (error) {
-      log.error('claim failed', { error })
+      outage.failed({ error })
     }
     await bell.wait(delay, signal)
     // The writes of one commit and the ends of their runs ring one after another: one round serves them all.
@@ -100,10 +103,11 @@ async function keepClaiming(
 }
 
 async function keepRenewing({ clock, log }: EngineOptions, runs: Runs, signal: AbortSignal): Promise<void> {
+  const outage = openOutage({ log, clock, down: 'leases could not be renewed', up: 'leases are renewed again' })
   for (;;) {
     await clock.sleep(renewMs, signal)
     if (signal.aborted) return
     if (runs.active.size === 0) continue
-    await runs.renew().catch((error) => log.error('leases could not be renewed', { error }))
+    await runs.renew().then(outage.worked, (error) => outage.failed({ error }))
   }
 }

@@ -43,6 +43,7 @@ import type { Store, StoreMeter } from './stores/store.ts'
 import { figureLimits } from './telemetry/figures.ts'
 import { type Log, openTelemetry } from './telemetry/log.ts'
 import { openMetrics } from './telemetry/metrics.ts'
+import { openTraces } from './telemetry/traces.ts'
 import { discard, rehome, workers } from './workers/index.ts'
 
 /** The running service. Disposing it drains: requests finish, nothing new starts, and everything is closed. */
@@ -108,6 +109,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const { store: opened, clock, connections } = await openStore(config, { ...places, clock: others.clock })
   stack.use(opened)
   time = clock
+  // Closed before the store, which it reads to the end.
+  const { traces } = stack.use(await openTraces({ settings: config.traces, clock, random, log }))
   const startWrites = stack.use(openStartWrites({ clock, log }))
   const sealed = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
   const store = measureStore(sealed, metrics)
@@ -193,6 +196,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     clock,
     random,
     log,
+    traces,
     accounts: accounts.shown,
     declared,
     async testAccount(name) {
@@ -222,7 +226,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
-  const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
+  const common = { ...telemetry, traces, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent, meter: metrics.tasks }
   const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
   // Only one process uses a data folder: after a restart it is the same holder.

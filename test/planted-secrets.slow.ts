@@ -9,12 +9,13 @@ import { text } from 'node:stream/consumers'
 import { it } from 'node:test'
 import { tinyFilm } from '../simulators/upstream/tiny-film.ts'
 import { providers } from '../src/providers/index.ts'
+import { startCollector } from './collector.ts'
 import { startService, type TestService, until } from './service.ts'
 import { startReceiver } from './webhook-world.ts'
 
 /*
  * Secrets with recognisable values are configured, generated and used. Then they are searched for in every response, every log
- * line, every column of the database and every other file of the data folder.
+ * line, every span, every column of the database and every other file of the data folder.
  */
 
 const planted = {
@@ -24,6 +25,7 @@ const planted = {
   operator: 'planted-operator-token-55de10fa',
   meter: 'planted-meter-token-3b80f6e9',
   added: 'planted-added-account-key-c4417d02',
+  collector: 'planted-collector-key-e2d91a64',
 }
 
 /** What the upstream does with a video, by its prompt. In each response it sends our key back, as real servers do. */
@@ -191,9 +193,10 @@ async function readAll(witness: Witness, secret: string, endpoint: string): Prom
   await witness.ask('/v1/videos', { body: { model: 'none', prompt: 'x' }, secret: planted.configured })
 }
 
-it('no secret is in clear in any response, log line, column or file', async () => {
+it('no secret is in clear in any response, log line, span, column or file', async () => {
   await using upstream = await startUpstream()
   await using receiver = await startReceiver()
+  await using collector = await startCollector()
   // It fails, and sends back what it received.
   receiver.handle = ({ headers }, response) => void response.writeHead(500).end(JSON.stringify(headers))
   const yaml = JSON.stringify({
@@ -207,6 +210,9 @@ it('no secret is in clear in any response, log line, column or file', async () =
     FILMGATE_OPERATOR_TOKEN: planted.operator,
     FILMGATE_USAGE_WEBHOOK: `${receiver.url}/usage`,
     FILMGATE_USAGE_WEBHOOK_TOKEN: planted.meter,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${planted.collector}`,
+    FILMGATE_TRACE_PROMPTS: 'on',
   }
   await using service = await startService({ yaml, env, members: providers })
   const witness = new Witness(service)
@@ -238,13 +244,18 @@ it('no secret is in clear in any response, log line, column or file', async () =
   assert.ok(upstream.keys.has(planted.provider), 'the upstream had the key that it sends back')
   assert.ok(receiver.all.length > 0, 'a webhook was sent')
 
+  const names = () => new Set(collector.spans().map(({ name }) => name))
+  await until('spans of each sort were sent', () => names().has('video film') && names().has('deliver webhook'))
+  assert.equal(collector.receiver.all[0]?.headers.authorization, `Bearer ${planted.collector}`)
+
   const parts = witness.parts()
-  assert.equal(new Set(parts.map(([, part]) => part)).size, 10)
+  assert.equal(new Set(parts.map(([, part]) => part)).size, 11)
   for (const [name, part] of parts) {
     const answers = witness.seen.filter(({ text }) => text.includes(part)).map(({ where }) => where)
     assert.deepEqual(answers, [], `${name} is in a response`)
     const lines = service.log.filter((line) => line.includes(part))
     assert.deepEqual(lines, [], `${name} is in the log`)
+    assert.ok(!collector.text.includes(part), `${name} is in a span`)
     const files = readdirSync(service.data, { recursive: true, withFileTypes: true })
       .filter((file) => file.isFile() && !file.name.startsWith('filmgate.db'))
       .filter((file) => readFileSync(join(file.parentPath, file.name)).includes(part))

@@ -14,12 +14,14 @@ export interface UpstreamVideo {
   created_at: number
 }
 
-/** An upstream whose responses to submits are set by the test. Each of its videos is finished at once. */
+/** An upstream whose responses to submits are set by the test. Each of its videos is finished at once, by default. */
 export interface ScriptedUpstream extends AsyncDisposable {
   readonly url: string
   /** Called when the headers of a submit have arrived. */
   onSubmit: (response: ServerResponse) => void
   readonly videos: UpstreamVideo[]
+  /** Of every video that is polled. */
+  status: string
   /** How often its list was read. */
   readonly lists: number
 }
@@ -32,7 +34,7 @@ export async function startScripted(): Promise<ScriptedUpstream> {
     const [, , , id, content] = pathname.split('/')
     if (request.method === 'POST') return scripted.onSubmit(response)
     if (content) return void response.end(tinyFilm)
-    if (id) return sendJson(response, { id, status: 'completed' })
+    if (id) return sendJson(response, { id, status: scripted.status })
     if (pathname === '/v1/models') return sendJson(response, { data: [{ id: 'film', object: 'model' }] })
     lists += 1
     sendJson(response, { object: 'list', data: videos.map((video) => ({ ...video, status: 'completed' })) })
@@ -43,6 +45,7 @@ export async function startScripted(): Promise<ScriptedUpstream> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     onSubmit: (response: ServerResponse) => sendJson(response, { id: 'video_1', status: 'queued' }),
     videos,
+    status: 'completed',
     get lists() {
       return lists
     },

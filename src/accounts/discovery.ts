@@ -4,6 +4,7 @@ import type { AccountRegistry } from '../accounts.ts'
 import type { CardTemplate, Catalog, ModelCard } from '../core/catalog.ts'
 import { addModel, removeModel, toCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
+import { openOutages } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import type { Cards } from '../providers/provider.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -46,12 +47,12 @@ export async function openDiscovery({
   /** An operator may declare a model of the same name meanwhile. */
   const isOwn = (card: ModelCard | undefined) => card !== undefined && discovered.get(card.id) === card
 
-  /** Places whose failure is in the log already. */
-  const failing = new Set<string>()
   /** The place of each account whose models are listed, and what ends that. */
   const listed = new Map<string, { place: string; end: AbortController }>()
   const running = new Set<Promise<void>>()
   let kept = readKept(file)
+  const lines = { down: 'the models of an engine could not be listed', up: 'the models of an engine are listed again' }
+  const outages = openOutages({ log, clock, ...lines, level: 'warn' })
 
   const currentPlace = (name: string) => {
     const account = accounts.all.get(name)
@@ -110,12 +111,10 @@ export async function openDiscovery({
       if (currentPlace(name) !== place) return true
       for (const card of cards) add(card, name)
       keep(place, cards)
-      failing.delete(place)
+      outages.worked(place, { account: name })
       return true
     } catch (error) {
-      if (!stop.signal.aborted && !failing.has(place))
-        log.warn('the models of an engine could not be listed', { account: name, why: reasonOf(error) })
-      failing.add(place)
+      if (!stop.signal.aborted) outages.failed(place, { account: name, why: reasonOf(error) })
       return false
     }
   }

@@ -1,6 +1,7 @@
 import { type AccountHealth, type AccountView, type Healths, isLocalName, type Presence } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Health, healthy } from '../core/health.ts'
+import { openOutage } from '../core/outage.ts'
 import type { Store } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
@@ -24,6 +25,8 @@ export function openHealths({ store, accounts, clock, log, since }: HealthsOptio
   /** The health of each account that was last saved or read, and when. */
   const known = new Map<string, { health: Health; at: number }>()
   const heartbeats = openHeartbeats()
+  const lines = { down: 'the health of an account could not be saved', up: 'the health of accounts is saved again' }
+  const outage = openOutage({ log, clock, ...lines, level: 'warn' })
   let beatAt = Number.NEGATIVE_INFINITY
 
   return {
@@ -37,8 +40,9 @@ export function openHealths({ store, accounts, clock, log, since }: HealthsOptio
       known.set(name, { health, at: changedAt })
       try {
         await store.saveHealth({ account: name, keyVersion, health, changedAt })
+        outage.worked()
       } catch (error) {
-        log.warn('the health of an account could not be saved', { account: name, error })
+        outage.failed({ account: name, error })
       }
     },
     async refresh() {

@@ -36,6 +36,7 @@ import { accessTo, addRoute, type Route } from './route.ts'
 import { dropStalled, openServer, type ServerDependencies } from './server.ts'
 import { openStoredBytes, type StoredBytes, type StoredOptions } from './stored-bytes.ts'
 import { openSubmit, type VideoDependencies } from './submit.ts'
+import { type TracedRequests, traceRequests } from './traces.ts'
 import { parseUrlencoded, urlencoded } from './urlencoded.ts'
 import { operatorUsageRoute, usageRoute } from './usage.ts'
 import { createVideo, generationRoutes, generations, type UploadHooks } from './videos.ts'
@@ -50,6 +51,7 @@ export interface AppDependencies
     HealthDependencies,
     Omit<ServerDependencies, 'turns' | 'answerPlain'>,
     StoredOptions,
+    TracedRequests,
     WebhookDependencies {
   store: Store
   access: Access
@@ -186,6 +188,7 @@ function addClientRoutes(
     uploads.register(multipart, multipartOptions)
     uploads.addContentTypeParser(urlencoded, { parseAs: 'buffer' }, parseUrlencoded)
     uploads.decorateRequest('sentAs')
+    traceRequests(uploads, dependencies)
     const { checkSpace } = dependencies
     // Before files are written to the disk.
     uploads.addHook('preValidation', async ({ headers }) => {

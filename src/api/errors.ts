@@ -2,7 +2,8 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { isLasting, type ProblemCode, problemCodes } from '../core/codes.ts'
-import { Problem } from '../core/problem.ts'
+import type { Outages } from '../core/outage.ts'
+import { kindOf, Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ErrorResponse } from '../wire/service.ts'
 import { imageLimit, maxBodyBytes } from './body.ts'
@@ -30,15 +31,22 @@ export function notFound(id: string, param = 'video_id'): Problem {
 /** Refusals are logged at most once in this time, so that many of them can't fill the log. */
 const quietMs = 60_000
 
-/** Everything that is thrown while a request is served ends here. */
-export function errorHandler(log: Log, clock: Clock) {
+/** Everything that is thrown while a request is served ends here. A storage that is away fails many requests. */
+export function errorHandler(log: Log, clock: Clock, storage: Outages) {
   let lastLine = Number.NEGATIVE_INFINITY
 
-  function warnOfRefusals({ message, code }: Problem, { method, url }: FastifyRequest): void {
+  function warnOfRefusals({ message, code }: Problem, { id, method, url }: FastifyRequest): void {
     const now = clock.now()
     if (now - lastLine < quietMs) return
     lastLine = now
-    log.warn('requests are refused: too much at once', { method, url, code, message })
+    log.warn('requests are refused: too much at once', { request: id, method, url, code, message })
+  }
+
+  function logFailure(problem: Problem, { id, method, url, trace }: FastifyRequest): void {
+    const { code, cause = problem } = problem
+    const fields = { request: id, ...(trace && { trace_id: trace.traceId }), method, url, code, cause }
+    if (code === 'storage_unavailable') storage.failed(code, fields, kindOf(cause))
+    else log.error('request failed', fields)
   }
 
   return (thrown: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
@@ -49,16 +57,7 @@ export function errorHandler(log: Log, clock: Clock) {
     // One of our limits was reached. With any other cause it is an error.
     const isRefusal = problem.code === 'overloaded' && problem.cause === undefined
     if (isRefusal && !isLeft) warnOfRefusals(problem, request)
-    else if (status >= 500 && !isLeft) {
-      const { method, url } = request
-      log.error('request failed', {
-        request: request.id,
-        method,
-        url,
-        code: problem.code,
-        cause: problem.cause ?? problem,
-      })
-    }
+    else if (status >= 500 && !isLeft) logFailure(problem, request)
     // OpenAI's SDKs obey this header. A cap resets hours or days later, or never, and so do stored bytes.
     if (isLasting(problem.code)) reply.header('x-should-retry', 'false')
     else if ((status === 503 || status === 429) && !reply.hasHeader('retry-after')) reply.header('retry-after', '5')

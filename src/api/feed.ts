@@ -1,6 +1,7 @@
 import { type Bell, openBell } from '../core/bell.ts'
 import type { Clock } from '../core/clock.ts'
 import { longestTransactionMs, type Notice, openSequence, type Sequence } from '../core/notice.ts'
+import { openOutage } from '../core/outage.ts'
 import type { TaskView } from '../core/task.ts'
 import type { NoticeStore, TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -109,17 +110,16 @@ async function run(
   look: () => Promise<{ more: boolean }>,
   { clock, log, bell, stop }: FeedDependencies & { bell: Bell; stop: AbortSignal },
 ): Promise<void> {
-  let isAway = false
+  const lines = { down: "notices can't be read", up: 'notices can be read again' }
+  const outage = openOutage({ log, clock, ...lines, level: 'warn' })
   while (!stop.aborted) {
     bell.mute()
     try {
       const { more } = await look()
-      if (isAway) log.info('notices can be read again')
-      isAway = false
+      outage.worked()
       if (!more && !stop.aborted) await bell.wait(lookMs, stop)
     } catch (error) {
-      if (!isAway) log.warn("notices can't be read", { cause: error })
-      isAway = true
+      outage.failed({ cause: error })
       await clock.sleep(lookMs, stop)
     }
   }

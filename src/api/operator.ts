@@ -7,6 +7,7 @@ import type { LedgerEntry } from '../core/ledger.ts'
 import { fromMicros } from '../core/money.ts'
 import { Problem } from '../core/problem.ts'
 import { isTaskId, type Task, type TaskEvent, wireStatus } from '../core/task.ts'
+import type { Traces } from '../core/trace.ts'
 import type { AttemptStore, LeaseStore, TaskStore, TokenStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import {
@@ -27,6 +28,8 @@ export interface OperatorDependencies {
   healths: Healths
   clock: Clock
   log: Log
+  /** Off if it is left out. */
+  traces?: Traces
 }
 
 export const taskPath = { task_id: 'The id of the video.' }

@@ -10,6 +10,7 @@ import fastify, {
 } from 'fastify'
 import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
+import { openOutages } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { RequestMeter } from '../telemetry/requests.ts'
@@ -54,6 +55,9 @@ type RawResponse = FastifyReply['raw']
  */
 const maxSmallBodyBytes = 128 * 2 ** 10
 
+/** Writes may fail on a full disk while others, which are smaller, succeed. */
+const storageCalmMs = 60_000
+
 /** The server without routes: how requests are parsed, and how errors are returned. */
 export function openServer(dependencies: ServerDependencies): FastifyInstance {
   const { log, clock, random, turns, azure, corsOrigins = [], healthOnly, connections, answerPlain } = dependencies
@@ -63,7 +67,9 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   const series = Buffer.from(random(8)).toString('hex')
   let count = 0
   const newRequestId = () => `req_${series}${(count++).toString(16).padStart(16, '0')}`
-  const onError = errorHandler(log, clock)
+  const lines = { down: 'request failed', up: 'requests that write succeed again' }
+  const storage = openOutages({ log, clock, ...lines, calmMs: storageCalmMs })
+  const onError = errorHandler(log, clock, storage)
   const app = fastify({
     bodyLimit: maxSmallBodyBytes,
     // A request that takes 5 minutes to arrive is dropped. Node's own limit for the headers is 1 minute.
@@ -103,9 +109,16 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   const limit = connections && limitConnections(app.server, connections)
   const methods = collectMethods(app)
+  const noteSuccess = (_request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+    if (reply.statusCode < 300) storage.worked('storage_unavailable')
+    done()
+  }
   app.addHook('onRoute', (route) => {
     const hasBody = [route.method].flat().some((method) => method !== 'GET' && method !== 'HEAD')
-    if (hasBody) route.preParsing = [endEmptyBody, ...[route.preParsing ?? []].flat()]
+    if (!hasBody) return
+    route.preParsing = [endEmptyBody, ...[route.preParsing ?? []].flat()]
+    // Not for reads: they may succeed while nothing can be written, and a hook more slows each of them.
+    route.onResponse = [...[route.onResponse ?? []].flat(), noteSuccess]
   })
   const refuse = healthOnly ? workerHandler : notFoundHandler
   app.setErrorHandler(onError)

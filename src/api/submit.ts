@@ -124,7 +124,9 @@ export function openSubmit(dependencies: VideoDependencies, stored: StoredBytes)
       await checkSpace?.()
       const settle = await stored.admit(owner, access.mostStored(request.token), uploadedBytes(order))
       const token = idOf(request.token)
-      const identity = { id: newTaskId(now, random), owner, token, model: entry.name, digest, idempotencyKey }
+      const id = newTaskId(now, random)
+      const trace = request.trace?.beginTask(id) ?? null
+      const identity = { id, owner, token, model: entry.name, digest, idempotencyKey, trace }
       // An extension is not another version of its source.
       const remixedFrom = source && source.kind !== 'extension' ? source.video : null
       let kept = 0

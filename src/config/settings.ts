@@ -250,6 +250,13 @@ export const settings = {
     help: 'the reference at /docs and /openapi.json: on, off',
     parse: parseSwitch,
   },
+  'trace-prompts': {
+    variable: 'FILMGATE_TRACE_PROMPTS',
+    fallback: 'off',
+    help: 'prompts in traces: on, off',
+    // 1 is what other programs expect in such a variable.
+    parse: (text: string): Parsed<boolean> => parseSwitch(text === '1' ? 'on' : text),
+  },
   azure: {
     variable: 'FILMGATE_AZURE',
     fallback: 'off',

@@ -79,6 +79,11 @@ export function codeOf(thrown: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
+/** What sort of error it is, without anything that differs from one failure to the next. */
+export function kindOf(thrown: unknown): string {
+  return codeOf(thrown) ?? (thrown instanceof Error ? thrown.name : '')
+}
+
 /** Codes of the system: the disk is full, broken or read-only, or there are no more files, processes or memory. */
 const storageFaultCodes = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'])
 

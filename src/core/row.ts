@@ -21,7 +21,7 @@ export const mutableColumns = namesIn(
 export const columns = [
   ...namesIn(
     'id owner model card prompt seconds width height parameters created_at digest finish_by',
-    'idempotency_key remixed_from source metadata price token',
+    'idempotency_key remixed_from source metadata price token trace',
   ),
   ...mutableColumns,
   'fence',
@@ -63,6 +63,7 @@ export function toRow(task: Task): ColumnValue[] {
     json(task.metadata),
     json(task.price),
     task.token,
+    task.trace,
     ...toMutable(task),
     task.fence,
     task.deletedAt,
@@ -149,6 +150,7 @@ export function fromRow(row: Row): Task {
     ...toView(viewColumns.map((name) => row[name] ?? null)),
     owner: row.owner as string,
     token: row.token as string | null,
+    trace: row.trace as string | null,
     card: row.card as string,
     parameters: parse(row.parameters),
     digest: row.digest as number,

@@ -157,6 +157,8 @@ export interface Task {
   readonly source: TaskSource | null
   /** Null if it is free. */
   readonly price: TaskPrice | null
+  /** Its trace, as `toTaskTrace` writes it; null if tracing was off when it was created. */
+  readonly trace: string | null
   image: TaskImage | null
   state: State
   progress: number
@@ -211,7 +213,7 @@ export type TaskView = Pick<Task, 'id' | 'model' | 'prompt' | 'seconds' | 'size'
 /** The part of a task that comes from the request. */
 export type Submission = Pick<Task, 'id' | 'owner' | 'prompt' | 'seconds' | 'size' | 'parameters' | 'image'> &
   Pick<Task, 'model' | 'card' | 'digest' | 'startBy' | 'finishBy'> &
-  Partial<Pick<Task, 'token' | 'idempotencyKey' | 'remixedFrom' | 'source' | 'metadata' | 'price'>>
+  Partial<Pick<Task, 'token' | 'idempotencyKey' | 'remixedFrom' | 'source' | 'metadata' | 'price' | 'trace'>>
 
 /** An entry of a task's timeline, for the operator. */
 export interface TaskEvent {
@@ -234,6 +236,7 @@ export function queueTask(submission: Submission, now: number): Task {
     source: null,
     metadata: null,
     price: null,
+    trace: null,
     ...submission,
     state: submission.image && 'url' in submission.image ? 'fetching' : 'queued',
     progress: 0,

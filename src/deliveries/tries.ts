@@ -1,23 +1,26 @@
 import type { Access } from '../access.ts'
 import { type Clock, chance, type Random } from '../core/clock.ts'
+import { openOutage, openOutages } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import { parseRetryAfter } from '../core/retry-after.ts'
 import { stepRows } from '../core/row.ts'
+import { noTraces, readTaskTrace, type TaskTrace, type Traces, toTraceparent } from '../core/trace.ts'
 import {
   afterTry,
   type DeliveryOutcome,
   type Endpoint,
+  isAccepted,
   isGone,
   signedRequest,
   type WebhookDelivery,
 } from '../core/webhook.ts'
-import type { ClientOutbound } from '../outbound.ts'
-import type { DeliveryStore, EndpointStore, NoticeStore } from '../stores/store.ts'
+import type { ClientOutbound, Posted } from '../outbound.ts'
+import type { DeliveryStore, EndpointStore, NoticeStore, TaskStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OwnerHost, Traffic } from './share.ts'
 
 export interface DeliveryOptions {
-  store: DeliveryStore & EndpointStore & NoticeStore
+  store: DeliveryStore & EndpointStore & NoticeStore & Pick<TaskStore, 'find'>
   outbound: { of(owner: string): Pick<ClientOutbound, 'post'> }
   clock: Clock
   random: Random
@@ -30,6 +33,8 @@ export interface DeliveryOptions {
   roundMs?: number
   /** The deliveries of an owner without a token wait until the token exists again. */
   access: Pick<Access, 'knows'>
+  /** Off if it is left out. */
+  traces?: Traces
 }
 
 /** The longest time between two looks, even if nothing rings the bell. */
@@ -57,17 +62,31 @@ export function ownerHostOf({ owner, url }: Pick<Endpoint, 'owner' | 'url'>): Ow
 
 const keyOf = ({ owner, host }: OwnerHost) => `${host} ${owner}`
 
+/** As OpenTelemetry's conventions have it: the status, if it is not a success. */
+function errorOf(posted: Posted): string | null {
+  if ('error' in posted) return posted.error
+  return isAccepted(posted.status) ? null : String(posted.status)
+}
+
 /** `signal` aborts tries. Their outcome is unknown then, so they are repeated. */
 export function openTries(
-  { store, outbound, clock, random, log }: DeliveryOptions,
+  { store, outbound, clock, random, log, traces = noTraces }: DeliveryOptions,
   { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
 ): Tries {
   const silent = new Set<string>()
+  const lines = { down: 'a delivery could not be recorded', up: 'deliveries are recorded again' }
+  const storage = openOutage({ log, clock, ...lines })
+  const endpointLines = { down: 'webhook delivery failed', up: 'webhook endpoint accepts events again' }
+  const endpoints = openOutages({ log, clock, ...endpointLines, level: 'warn' })
   const active = new Map<Promise<void>, OwnerHost>()
 
-  async function attempt(delivery: WebhookDelivery, endpoint: Endpoint): Promise<DeliveryOutcome> {
+  async function attempt(
+    delivery: WebhookDelivery,
+    endpoint: Endpoint,
+    trace: TaskTrace | undefined,
+  ): Promise<DeliveryOutcome> {
     const at = clock.now()
-    const posted = await outbound.of(endpoint.owner).post(endpoint.url, signedRequest(delivery, endpoint, at), signal)
+    const posted = await post(delivery, endpoint, { at, trace })
     const now = Math.max(at, clock.now())
     const isSilent = 'error' in posted ? posted.error !== 'url_refused' : now - at >= slowMs
     noteSilence(ownerHostOf(endpoint), isSilent)
@@ -76,6 +95,33 @@ export function openTries(
     const tried = { at, status, error, tookMs: now - at }
     if (isGone(tried)) await disable(endpoint, now)
     return afterTry(delivery, tried, { retryAfterMs, chance: chance(random) })
+  }
+
+  /** The trace of the task. Without it, the delivery is sent all the same. */
+  async function traceOf({ task }: WebhookDelivery): Promise<TaskTrace | undefined> {
+    return readTaskTrace((await store.find(task).catch(() => undefined))?.trace)
+  }
+
+  async function post(
+    delivery: WebhookDelivery,
+    endpoint: Endpoint,
+    { at, trace }: { at: number; trace: TaskTrace | undefined },
+  ): Promise<Posted> {
+    const span = traces.start(trace, 'deliver webhook', 'client')
+    const { body, headers } = signedRequest(delivery, endpoint, at)
+    const traced = span.context ? { ...headers, traceparent: toTraceparent(span.context) } : headers
+    // The address may contain a key of its receiver: only the host is shown.
+    span.set({ 'filmgate.task.id': delivery.task, 'server.address': ownerHostOf(endpoint).host })
+    span.set({ 'filmgate.delivery.id': delivery.id, 'filmgate.event': delivery.type })
+    try {
+      const posted = await outbound.of(endpoint.owner).post(endpoint.url, { body, headers: traced }, signal)
+      if ('status' in posted) span.set({ 'http.response.status_code': posted.status })
+      span.end(trace, errorOf(posted))
+      return posted
+    } catch (thrown) {
+      span.end(trace, 'aborted')
+      throw thrown
+    }
   }
 
   function noteSilence(ownerHost: OwnerHost, isSilent: boolean): void {
@@ -98,13 +144,14 @@ export function openTries(
   }
 
   /** Tries until the lease ends. After that another process may have claimed the delivery. */
-  async function record(outcome: DeliveryOutcome, leaseUntil: number): Promise<void> {
+  async function record(outcome: DeliveryOutcome, leaseUntil: number, about: object): Promise<void> {
     for (;;) {
       try {
         await store.recordDelivery(outcome)
+        storage.worked()
         return
       } catch (error) {
-        log.error('a delivery could not be recorded', { delivery: outcome.id, error })
+        storage.failed({ ...about, error })
         if (Problem.from(error).code !== 'storage_unavailable' || signal.aborted || clock.now() >= leaseUntil) return
       }
       await clock.sleep(idleMs, signal)
@@ -112,14 +159,17 @@ export function openTries(
   }
 
   async function run(delivery: WebhookDelivery, endpoint: Endpoint, leaseUntil: number): Promise<void> {
+    const trace = traces.isOn ? await traceOf(delivery) : undefined
+    const about = { delivery: delivery.id, task: delivery.task, ...(trace && { trace_id: trace.traceId }) }
     try {
-      const outcome = await attempt(delivery, endpoint)
-      await record(outcome, leaseUntil)
+      const outcome = await attempt(delivery, endpoint, trace)
+      await record(outcome, leaseUntil, about)
       const { status = null, error = null } = outcome.log.at(-1) ?? {}
-      if (outcome.state === 'failed')
-        log.warn('webhook delivery failed', { delivery: delivery.id, endpoint: endpoint.id, status, error })
+      const { state } = outcome
+      if (state === 'delivered') endpoints.worked(endpoint.id, { endpoint: endpoint.id })
+      else endpoints.failed(endpoint.id, { ...about, endpoint: endpoint.id, state, status, error })
     } catch (error) {
-      if (!signal.aborted) log.error('a delivery could not be tried', { delivery: delivery.id, error })
+      if (!signal.aborted) log.error('a delivery could not be tried', { ...about, error })
     }
   }
 

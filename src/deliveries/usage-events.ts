@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import { fromMicros } from '../core/money.ts'
+import { openOutage } from '../core/outage.ts'
 import { parseRetryAfter } from '../core/retry-after.ts'
 import type { UsageRecord } from '../core/usage.ts'
 import { isAccepted } from '../core/webhook.ts'
@@ -46,6 +47,8 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
   /** The number of the last record that was sent; undefined if another process may be sending. */
   let sent: number | undefined
   let failures = 0
+  const lines = { down: 'usage events could not be sent; they are sent again', up: 'usage events are sent again' }
+  const outage = openOutage({ log, clock, ...lines, level: 'warn' })
 
   /** Returns the delay until the next look. */
   async function look(): Promise<number> {
@@ -61,6 +64,7 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
     const posted = await outbound.postTrusted(webhook.url, toRequest(records, webhook), stop.signal)
     if (!('status' in posted && isAccepted(posted.status))) return refused(posted)
     failures = 0
+    outage.worked()
     sent = (await store.moveUsageCursor(holder, last.number)) ? last.number : undefined
     return records.length === batchRecords ? 0 : idleMs
   }
@@ -73,7 +77,7 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
   function failed(reason: Record<string, unknown>, retryAfterMs = 0): number {
     failures += 1
     const delay = Math.min(mostDelayMs, Math.max(retryAfterMs, firstDelayMs * 2 ** (failures - 1)))
-    log.warn('usage events could not be sent; they are sent again', { ...reason, failures, retryInMs: delay })
+    outage.failed({ ...reason, retryInMs: delay })
     return delay
   }
 

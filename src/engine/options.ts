@@ -1,6 +1,7 @@
 import type { Access } from '../access.ts'
 import type { Healths, Presence } from '../core/account.ts'
 import type { Clock, Random } from '../core/clock.ts'
+import type { Traces } from '../core/trace.ts'
 import type { AttemptStore, LeaseStore, TaskStore } from '../stores/store.ts'
 import type { Telemetry } from '../telemetry/log.ts'
 import type { TaskMeter } from '../telemetry/tasks.ts'
@@ -17,6 +18,8 @@ export interface EngineOptions extends Telemetry {
   rehome: Worker
   tools: Tools
   access: Pick<Access, 'ownerCaps'>
+  /** Off if it is left out. */
+  traces?: Traces
   clock: Clock
   random: Random
   healths: Healths & Presence

@@ -1,12 +1,14 @@
 import { type AttemptFact, operationKey } from '../core/attempt.ts'
 import { chance } from '../core/clock.ts'
+import { openOutages } from '../core/outage.ts'
 import type { DecisionRecord } from '../core/plan.ts'
-import { errorForOperator, Problem } from '../core/problem.ts'
+import { errorForOperator, kindOf, Problem } from '../core/problem.ts'
 import { attemptFact } from '../core/recovery.ts'
 import { apply, type Change } from '../core/states.ts'
 import { isFinished, type Json, type Task, type TaskError, type TaskEvent } from '../core/task.ts'
 import { eventsOf, type Note } from '../core/timeline.ts'
 import { nextTry, tidyRetryMs } from '../core/timing.ts'
+import { taskFields } from '../core/trace.ts'
 import type { Decision, Worker } from '../workers/worker.ts'
 import type { EngineOptions } from './options.ts'
 
@@ -17,6 +19,9 @@ type Step = Exclude<Decision, { remove: true }>
 export type Outcomes = ReturnType<typeof openOutcomes>
 
 export function openOutcomes({ store, clock, random, log, redact }: EngineOptions) {
+  const lines = { down: 'a task met a problem', up: 'tasks no longer meet a problem', level: 'warn' } as const
+  const outages = openOutages({ log, clock, ...lines, calmMs })
+
   function safe<T>(value: T): T {
     const text = JSON.stringify(value)
     const redacted = redact(text)
@@ -37,8 +42,8 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
 
   /** Decides whether the action is tried again later, or the task fails. */
   async function afterFailure(task: Task, problem: Problem, worker: Pick<Worker, 'name'>): Promise<Step> {
-    const { code, message, cause } = problem
-    log.warn('a task met a problem', { task: task.id, worker: worker.name, code, message, cause, tries: task.tries })
+    const { code } = problem
+    logProblem(task, problem, worker)
     const change = changeAfter(task, problem)
     const detailed = errorForOperator(problem)
     const note: Note = [`${worker.name} met a problem`, { ...detailed, tries: task.tries }]
@@ -46,6 +51,19 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     if (task.state !== 'held' || task.attempt === null) return { change, note }
     // The task has failed, so nothing looks for the outcome of its attempt any more.
     return { change, note, fact: attemptFact(task.attempt, 'abandoned', detailed, clock.now()) }
+  }
+
+  /** An outage fails many tasks, each many times. The timeline of each task has its own problems. */
+  function logProblem(task: Task, { code, message, cause }: Problem, worker: Pick<Worker, 'name'>): void {
+    const { account, tries } = task
+    const fields = { ...taskFields(task), worker: worker.name, account, code, message, cause, tries }
+    if (outageCodes.has(code)) outages.failed(outageKey(task, worker), fields, `${code} ${kindOf(cause)}`)
+    else log.warn(lines.down, fields)
+  }
+
+  /** The worker met no problem. */
+  function worked(task: Task, worker: Pick<Worker, 'name'>): void {
+    outages.worked(outageKey(task, worker), { worker: worker.name, account: task.account })
   }
 
   function changeAfter(task: Task, problem: Problem): Change {
@@ -83,7 +101,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   function givingUp({ fact, ...entry }: DecisionRecord, cause: unknown): DecisionRecord {
     if (!fact) return entry
     const { id, state, operation } = fact
-    log.error('a response could not be recorded', { task: entry.task.id, attempt: id, state, operation, cause })
+    log.error('a response could not be recorded', { ...taskFields(entry.task), attempt: id, state, operation, cause })
     return { ...entry, fact: { ...fact, state: 'abandoned', operation: null, problem: safe(unstored) } }
   }
 
@@ -103,7 +121,17 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     return { at: clock.now(), name, detail: safe(detail) }
   }
 
-  return { entryOf, afterFailure, failing, givingUp, disputed, eventOf }
+  return { entryOf, afterFailure, worked, failing, givingUp, disputed, eventOf }
+}
+
+/** Problems of a provider, of the store or of the bucket, and not of one task. */
+const outageCodes = new Set<string>(['provider_unavailable', 'provider_unreachable', 'storage_unavailable'])
+
+/** Other tasks may succeed during an outage. */
+const calmMs = 30_000
+
+function outageKey({ account }: Task, { name }: Pick<Worker, 'name'>): string {
+  return `${name} ${account}`
 }
 
 const unstored: TaskError = { code: 'internal', message: 'The response could not be stored. The log has it.' }

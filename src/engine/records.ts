@@ -1,8 +1,10 @@
 import { type AttemptFact, operationKey } from '../core/attempt.ts'
+import { openOutage } from '../core/outage.ts'
 import type { DecisionRecord } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import type { Json, Task } from '../core/task.ts'
 import type { Removal } from '../stores/store.ts'
+import { taskFields } from '../core/trace.ts'
 import type { Worker } from '../workers/worker.ts'
 import { type EngineOptions, idleMs } from './options.ts'
 import type { Outcomes } from './outcome.ts'
@@ -35,6 +37,8 @@ export interface Records {
 
 export function openRecords({ store, clock, log, spill }: EngineOptions, outcomes: Outcomes): Records {
   let waiting = 0
+  const lines = { down: 'a decision could not be recorded', up: 'decisions are recorded again' }
+  const outage = openOutage({ log, clock, ...lines })
 
   /** Tries until the store accepts the write. Returns undefined if the process ends before that. */
   async function retryUntilWritten(
@@ -43,11 +47,15 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
   ): Promise<boolean | undefined> {
     for (;;) {
       try {
-        return await write()
+        const isWritten = await write()
+        outage.worked()
+        return isWritten
       } catch (error) {
-        log.error('a decision could not be recorded', { task: task.id, error })
+        const isAway = Problem.from(error).code === 'storage_unavailable'
+        if (isAway) outage.failed({ ...taskFields(task), error })
+        else log.error(lines.down, { ...taskFields(task), error })
         if (abort.signal.aborted) return undefined
-        if (Problem.from(error).code !== 'storage_unavailable') throw error
+        if (!isAway) throw error
       }
       waiting += 1
       await clock.sleep(idleMs, abort.signal)
@@ -83,7 +91,7 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
       // A fail-over may have lost the last commits: the operator has to check, and needs the operation for that.
       keep(fact, state)
       const { id: attempt, operation } = fact
-      log.error('a response has no matching attempt', { task: entry.task.id, attempt, operation })
+      log.error('a response has no matching attempt', { ...taskFields(entry.task), attempt, operation })
     } else if (state.spilt && forgotten === false) spill.drop(fact.id)
     return held ? entry : undefined
   }
@@ -99,7 +107,8 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
    */
   function dispute(by: Decider, fact: AttemptFact, state: SpillState): Promise<DecisionRecord | undefined> {
     const { id: attempt, operation } = fact
-    log.error('two attempts claim one operation', { task: by.task.id, attempt, account: by.task.account, operation })
+    const { account } = by.task
+    log.error('two attempts claim one operation', { ...taskFields(by.task), attempt, account, operation })
     return write(by, outcomes.disputed(by.task, fact), state)
   }
 

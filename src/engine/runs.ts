@@ -2,7 +2,8 @@ import { openFairTurns } from '../core/fair.ts'
 import type { DecisionRecord } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import { apply } from '../core/states.ts'
-import type { Task } from '../core/task.ts'
+import { isFinished, type Task } from '../core/task.ts'
+import { type Span, taskFields } from '../core/trace.ts'
 import { leaseMs } from '../core/timing.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Action, Decision, Tools, Worker } from '../workers/worker.ts'
@@ -10,6 +11,7 @@ import type { WorkerLane } from './lanes.ts'
 import type { EngineOptions } from './options.ts'
 import type { Outcomes } from './outcome.ts'
 import type { Records } from './records.ts'
+import { openTaskSpans } from './spans.ts'
 
 /** A task that a worker of this process is working on. */
 interface Run {
@@ -58,6 +60,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   const active = new Set<Run>()
   const turns = openFairTurns({ slots: maxUnsent })
   const reportPause = openPauses(tools, log)
+  const spans = openTaskSpans(options)
   let renewedAt = clock.now()
 
   async function act(run: Run): Promise<void> {
@@ -71,11 +74,16 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   /** Undefined if there is nothing to write. */
   async function decide(run: Run): Promise<Decision | undefined> {
     const { worker, abort } = run
+    const span = spans.start(run.task, worker)
     let decision: Decision
     try {
-      decision = await worker.run(run.task, tools, await actionOf(run))
+      decision = await worker.run(run.task, tools, await actionOf(run, span))
+      spans.end(span, run.task, { decision })
+      outcomes.worked(run.task, worker)
     } catch (thrown) {
-      if (abort.signal.aborted || thrown instanceof LeaseLost) return undefined
+      const isAborted = abort.signal.aborted || thrown instanceof LeaseLost
+      spans.end(span, run.task, { error: isAborted ? 'aborted' : Problem.from(thrown).code })
+      if (isAborted) return undefined
       decision = await outcomes.afterFailure(run.task, Problem.from(thrown), worker)
     }
     reportPause(run.task.account)
@@ -86,8 +94,9 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   /** Writes the decision. Returns whether the task goes on at once, with its next worker and the same lease. */
   async function conclude(run: Run, decision: Decision): Promise<boolean> {
     if ('remove' in decision) {
+      await spans.taskRemoved(run.task)
       await records.remove(run, decision)
-      if (decision.work) log.info('deleted task removed', { task: run.task.id, work: decision.work })
+      if (decision.work) log.info('deleted task removed', { ...taskFields(run.task), work: decision.work })
       return false
     }
     const { task: before, worker } = run
@@ -100,8 +109,9 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
     const written = await records.record(run, entry)
     if (!written) return false
     meter?.decided(before, written)
-    const { id, state, error } = written.task
-    if (state !== before.state) log.info(`task ${state}`, { task: id, ...(error && { error }) })
+    const { state, error } = written.task
+    if (state !== before.state) log.info(`task ${state}`, { ...taskFields(before), ...(error && { error }) })
+    if (isFinished(written.task) && !isFinished(before)) spans.taskEnded(written.task)
     if (lane && written === entry) {
       run.task = written.task
       run.worker = lane.worker
@@ -111,14 +121,15 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
     // A failure here changes nothing about the task.
     if (written === entry)
       await decision.afterwards?.().catch((thrown) => {
-        log.warn('cleanup failed', { task: id, worker: worker.name, cause: Problem.from(thrown) })
+        log.warn('cleanup failed', { ...taskFields(before), worker: worker.name, cause: Problem.from(thrown) })
       })
     return false
   }
 
-  async function actionOf(run: Run): Promise<Action> {
+  async function actionOf(run: Run, span: Span): Promise<Action> {
     const { task, abort } = run
     return {
+      span,
       signal: abort.signal,
       attempt: task.state === 'held' && task.attempt ? ((await store.attempt(task.attempt)) ?? null) : null,
       bound: (account, operations) => store.bound(account, operations),
@@ -175,7 +186,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
           // A run that was aborted may have written no decision: its note stays for the next process.
           if (!run.abort.signal.aborted) unsent.strike(task.id)
         })
-        .catch((error) => log.error('action crashed', { task: task.id, worker: run.worker.name, error }))
+        .catch((error) => log.error('action crashed', { ...taskFields(task), worker: run.worker.name, error }))
         .finally(() => {
           run.turn?.[Symbol.dispose]()
           active.delete(run)
@@ -196,18 +207,27 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   }
 }
 
-/** Logs each pause of an account once, and its end: the operator may have to fix the account. */
+/**
+ * Logs when an account is paused, and when it works again: the operator may have to fix it. Pauses for the same reason
+ * that follow each other are one outage.
+ */
 function openPauses({ accounts }: Pick<Tools, 'accounts'>, log: Log): (account: string | null) => void {
-  /** The end of the pause that was logged last, for each account. */
-  const logged = new Map<string, number>()
+  /** The last pause of each account, and how many it had for this reason. */
+  const last = new Map<string, { until: number; reason: string | null; pauses: number }>()
   return (name) => {
     const health = accounts.get(name ?? '')?.health
-    if (!name || !health || logged.get(name) === health.pausedUntil) return
-    const before = logged.get(name) ?? 0
-    logged.set(name, health.pausedUntil)
+    const before = last.get(name ?? '') ?? { until: 0, reason: null, pauses: 0 }
+    if (!name || !health || before.until === health.pausedUntil) return
+    const isSame = before.reason === health.reason
+    last.set(name, {
+      until: health.pausedUntil,
+      reason: health.reason,
+      pauses: health.reason === null ? 0 : (isSame ? before.pauses : 0) + 1,
+    })
+    if (isSame) return
     const until = new Date(health.pausedUntil).toISOString()
     if (health.reason === 'credentials') log.error('account paused', { account: name, reason: health.reason, until })
     else if (health.reason) log.warn('account paused', { account: name, reason: health.reason, until })
-    else if (before > 0) log.info('account works again', { account: name })
+    else log.info('account works again', { account: name, pauses: before.pauses })
   }
 }

@@ -1,5 +1,6 @@
 import { isLocalName } from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
+import { openOutages } from '../core/outage.ts'
 import { stepRows } from '../core/row.ts'
 import { removedMs } from '../core/timing.ts'
 import { deliveriesKeptMs } from '../core/webhook.ts'
@@ -25,6 +26,8 @@ const everyMs = 60_000
 /** Drops rows that are not needed any more: at the start, and every minute. */
 export function startUpkeep({ store, clock, log, usageKeptMs }: UpkeepOptions): AsyncDisposable {
   const stop = new AbortController()
+  const lines = { down: 'old rows could not be dropped', up: 'old rows are dropped again' }
+  const outages = openOutages({ log, clock, ...lines, level: 'warn' })
   /** Each call returns how many rows it dropped: fewer than `stepRows` if none are left. */
   const trims = {
     'old notices': () => store.trimNotices(clock.now() - noticesKeptMs, stepRows),
@@ -48,10 +51,11 @@ export function startUpkeep({ store, clock, log, usageKeptMs }: UpkeepOptions): 
 
   async function trim(rows: string, step: () => Promise<number>): Promise<void> {
     try {
-      while (!stop.signal.aborted) if ((await step()) < stepRows) return
+      while (!stop.signal.aborted && (await step()) >= stepRows);
+      outages.worked(rows, { rows })
     } catch (error) {
       // The next try is in a minute.
-      log.warn(`${rows} could not be dropped`, { cause: error })
+      outages.failed(rows, { rows, cause: error })
     }
   }
   async function run(): Promise<void> {

@@ -15,7 +15,7 @@ export const collect: Worker = {
   states: ['storing'],
   limit: 32,
   async run(task, tools, action) {
-    const { signal } = action
+    const { signal, span } = action
     const { clock, bucket, media, catalog, scratch, retentionMs, maxVideoBytes } = tools
     const account = accountOf(task, tools, await keyOf(task, tools, action))
     const { provider } = account
@@ -25,17 +25,21 @@ export const collect: Worker = {
     try {
       const begunAt = clock.now()
       const download = () => provider.download(task.output, call)
-      const { response, ...spooled } = await spool(download, { file, maxBytes: maxVideoBytes }, signal)
+      const { response, ...spooled } = await span.within('download', () =>
+        spool(download, { file, maxBytes: maxVideoBytes }, signal),
+      )
       tools.meter?.downloaded(account.name, spooled.bytes, clock.now() - begunAt)
       const { card } = catalog.entries.get(task.card) ?? {}
       const isWhole = response.headers.has('content-length')
       const arrival = { isLocal: account.upstream === null, url: response.url, isWhole }
       const limits = resultLimits(card)
       const how = { mode: account.verify ?? defaultMode(arrival), ...(limits && { limits }) }
-      const { size, seconds, frameRate, codec, looks } = await media.verify(file, task.owner, signal, how)
+      const { size, seconds, frameRate, codec, looks } = await span.within('verify', () =>
+        media.verify(file, task.owner, signal, how),
+      )
       // The fence is part of the key, so that a slow run that lost its lease can't replace these bytes.
       const video = { key: `${task.id}/video.${task.fence}.mp4`, ...spooled }
-      isMoved = await store(bucket, video, file, signal)
+      isMoved = await span.within('store', () => store(bucket, video, file, signal))
       const videoFacts: VideoFacts = { ...size, duration: seconds, frameRate, codec, bytes: video.bytes }
       const differences = [...describeDifferences(task, videoFacts, card), ...(looks ? [appearances[looks]] : [])]
       // Warnings about the request stay.

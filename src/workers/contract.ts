@@ -13,6 +13,7 @@ import { healthy } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
 import { apply } from '../core/states.ts'
 import type { Json, State, Task } from '../core/task.ts'
+import { noSpan } from '../core/trace.ts'
 import type { ClientOutbound, Upstream } from '../outbound.ts'
 import type { Found, Provider, Submitted } from '../providers/provider.ts'
 import type { Account, Action, Decision, Tools, Worker } from './worker.ts'
@@ -86,6 +87,7 @@ const exampleCard: ModelCard = {
 function action(task: Task, held = { task }, attempt = openAttempt(task), known: WorkerWorld['known'] = {}): Action {
   return {
     signal: new AbortController().signal,
+    span: noSpan,
     attempt: task.state === 'held' ? attempt : null,
     bound: async () => new Set(),
     rivals: async () => [],

@@ -133,11 +133,11 @@ type Opened = Pick<Sending, 'task' | 'attempt'>
  * failure of a repeat proves nothing about the first request.
  */
 async function send(sending: Sending, opening: Opening | null = null): Promise<Decision> {
-  const { attempt, account, request, tools, signal } = sending
+  const { task, attempt, account, request, tools, signal } = sending
   const begunAt = tools.clock.now()
   const times = (): RequestTimes => ({ begunAt, now: tools.clock.now() })
   const departure = trackSend(opening)
-  const call = callOf(account, { attempt: attempt.id }, tools, signal)
+  const call = callOf(account, { attempt: attempt.id, trace: task.trace }, tools, signal)
   try {
     // A local provider sends no request: its work begins with the submit.
     if (account.upstream === null) await departure.commitOnly()

@@ -11,6 +11,7 @@ import { Problem } from '../core/problem.ts'
 import type { Change } from '../core/states.ts'
 import type { Asset, State, Task, TaskSource } from '../core/task.ts'
 import type { Note } from '../core/timeline.ts'
+import { attemptContext, readTaskTrace, type Span, toTraceparent } from '../core/trace.ts'
 import type { VerifyMode } from '../core/verification.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound, Upstream } from '../outbound.ts'
@@ -38,6 +39,8 @@ export interface Worker {
 /** What a worker may use, beside its task, while it holds the lease. */
 export interface Action {
   readonly signal: AbortSignal
+  /** Of this run. */
+  readonly span: Span
   /** The last attempt of a held task; null in every other state. */
   readonly attempt: Attempt | null
   /**
@@ -114,7 +117,7 @@ export interface Tools {
 
 export function callOf(
   account: Account,
-  { attempt }: Pick<Task, 'attempt'>,
+  { attempt, trace = null }: Pick<Task, 'attempt'> & Partial<Pick<Task, 'trace'>>,
   { clock }: Pick<Tools, 'clock'>,
   signal: AbortSignal,
 ): Call {
@@ -123,7 +126,24 @@ export function callOf(
   const noUpstream = () => Promise.reject(new Error(`account '${account.name}' has no upstream address`))
   const now = () => clock.now()
   const unreachable = { send: noUpstream, fetch: noUpstream, download: noUpstream }
-  return { ...unreachable, ...upstream, signal, attemptId, credential, now }
+  const traced = upstream && withTraceparent(upstream, trace, attemptId)
+  return { ...unreachable, ...traced, signal, attemptId, credential, now }
+}
+
+/** The provider gets the span of the attempt: if it has spans of its own, they become a part of the trace. */
+function withTraceparent(upstream: Upstream, trace: string | null, attempt: string): Upstream {
+  const task = readTaskTrace(trace)
+  if (!task) return upstream
+  const traceparent = toTraceparent(attemptContext(task, attempt))
+  const add = <Init extends { headers?: Record<string, string> }>(init: Init): Init => ({
+    ...init,
+    headers: { ...init.headers, traceparent },
+  })
+  return {
+    send: (path, init, signal, departure) => upstream.send(path, add(init), signal, departure),
+    fetch: (path, init, signal) => upstream.fetch(path, add(init), signal),
+    download: (location, init, signal) => upstream.download(location, add(init), signal),
+  }
 }
 
 export async function requestOf(

@@ -36,6 +36,7 @@ const png = Buffer.from(
 )
 
 const price = { currency: 'USD', charge: 3_000_000, cost: 2_000_000, billsFailures: false }
+const trace = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`
 const videoFacts = { width: 832, height: 480, duration: 5.041667, frameRate: 23.976, codec: 'h264', bytes: 200_000 }
 
 /** Kinds of tasks, 20 of each, and whether they have a video and an image. The account `elsewhere` does not exist. */
@@ -52,7 +53,7 @@ const kinds: Partial<Task>[] = [
   { state: 'held', account: 'elsewhere' },
   { state: 'held', account: 'elsewhere', deletedAt: 5 },
   { state: 'running', account: 'elsewhere', operation: { id: 'op', nested: [1, null, true] }, progress: 40 },
-  { state: 'running', account: 'elsewhere', operation: 'priced', price },
+  { state: 'running', account: 'elsewhere', operation: 'priced', price, trace },
   { state: 'storing', account: 'elsewhere', operation: 'op', output: { url: 'https://example.com/x' } },
   { state: 'fetching', image: { url: 'https://images.invalid/fox.png' }, dueAt: Date.now() + day },
 ]

@@ -5,6 +5,7 @@ import type { Handover } from '../../core/handover.ts'
 import { Problem } from '../../core/problem.ts'
 import type { ByteRange } from '../../core/range.ts'
 import type { Asset, Task } from '../../core/task.ts'
+import { taskFields } from '../../core/trace.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { VariantKind } from '../../wire/videos.ts'
 import { type Buffers, openBuffers } from './buffers.ts'
@@ -73,7 +74,8 @@ async function sendOurselves(
     describe: measured,
     onCut(error) {
       const cause = error instanceof Problem ? (error.cause ?? error) : error
-      log.error('a stored video could not be sent', { task: task.id, key: asset.key, cause })
+      const about = { request: reply.request.id, ...taskFields(task) }
+      log.error('a stored video could not be sent', { ...about, key: asset.key, cause })
     },
   })
 }

@@ -264,7 +264,7 @@ function openAccounts(dependencies: AccountDependencies) {
       const resumed = find(name)
       resumed.health = healthy
       await healths.report(name)
-      log.info('account resumed', { account: name, operator: request.token.name, paused })
+      log.info('account resumed', { request: request.id, account: name, operator: request.token.name, paused })
       return { ...toOperatorAccount(resumed, clock.now()), was_paused: paused }
     },
     async remove(request: FastifyRequest): Promise<RemovedAccount> {

@@ -5,9 +5,11 @@ import type { AuditEntry } from '../../core/audit.ts'
 import { Problem } from '../../core/problem.ts'
 import { accepted, givenUp, type Outcome, resubmitted } from '../../core/recovery.ts'
 import { apply } from '../../core/states.ts'
-import { isTaskId, type Json, type Task } from '../../core/task.ts'
+import { isFinished, isTaskId, type Json, type Task } from '../../core/task.ts'
+import { recordTaskSpans } from '../../core/task-spans.ts'
 import { eventsOf } from '../../core/timeline.ts'
 import { leaseMs } from '../../core/timing.ts'
+import { noTraces, taskFields } from '../../core/trace.ts'
 import type { TaskStore } from '../../stores/store.ts'
 import { AdoptTask } from '../../wire/operator.ts'
 import { describeTask, type OperatorDependencies, taskNotFound, taskPath, theTask } from '../operator.ts'
@@ -136,7 +138,7 @@ function giveUpTask(dependencies: OperatorDependencies) {
 
 async function decide(
   request: FastifyRequest,
-  { store, clock, log }: OperatorDependencies,
+  { store, clock, log, accounts, traces = noTraces }: OperatorDependencies,
   decision: (held: Held) => Promise<Outcome & Described>,
 ) {
   const id = pathParam(request, 'id')
@@ -160,7 +162,8 @@ async function decide(
     })
     if (!(await store.record({ task: after, fact, audit, events: eventsOf(task, after, now, [name, detail]) })))
       throw refusal(`Task '${id}' was changed meanwhile. Check it again.`)
-    log.info(name, { task: id, ...detail })
+    log.info(name, { request: request.id, ...taskFields(task), ...detail })
+    if (isFinished(after)) traces.later(() => recordTaskSpans({ traces, store, accounts }, { task: after, at: now }))
     return await describeTask(after, store)
   } catch (error) {
     // Nothing was decided, so the task gets its due time back. If the lease is lost, this does nothing.

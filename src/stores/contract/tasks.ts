@@ -86,6 +86,20 @@ function testRows(world: StoreWorld): void {
       assert.deepEqual((await store.read('alice', id))?.metadata, (await store.find(id))?.metadata)
   })
 
+  it('keeps the trace of a task when the task changes', async () => {
+    await using store = await fresh(world)
+    const trace = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01 ${'ef'.repeat(8)}`
+    const leased = await taken(store, '1', { trace })
+    assert.equal(leased.trace, trace)
+    assert.ok(await store.record(decide(leased, { state: 'failed' })))
+    await store.insert(newTask('2'))
+    const found = await Promise.all(['1', '2'].map((number) => store.find(newTask(number).id)))
+    assert.deepEqual(
+      found.map((task) => task?.trace),
+      [trace, null],
+    )
+  })
+
   it('accepts a thousand writes at once, and each is stored when its promise resolves', async () => {
     await using store = await fresh(world)
     const numbers = Array.from({ length: 1000 }, (_, at) => String(at))

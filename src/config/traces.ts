@@ -1,0 +1,81 @@
+import { type TraceSettings, traceSamplers } from '../core/trace.ts'
+import type { Mistakes } from './mistakes.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/**
+ * OpenTelemetry's own variables, in their usual meaning. Null without an endpoint, or if traces are switched off. No
+ * mistake repeats a header or an address: they may contain a key.
+ */
+export function readTraces(env: Env, showsPrompts: boolean, mistakes: Mistakes): TraceSettings | null {
+  const url = readEndpoint(env, mistakes)
+  const isOff = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none'
+  if (url === null || isOff) return null
+  const [protocolName, protocol] = firstOf(env, 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL')
+  if (protocol !== undefined && !protocol.startsWith('http/'))
+    mistakes.add(protocolName, `'${protocol}' is not supported`, 'leave it out, and use the port for HTTP (4318)')
+  const [headersName, headersText] = firstOf(env, 'OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'OTEL_EXPORTER_OTLP_HEADERS')
+  const headers = readPairs(headersName, headersText, mistakes)
+  for (const name of Object.keys(headers))
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) mistakes.add(headersName, 'a name is not the name of a header', pairsFix)
+  const resource = readPairs('OTEL_RESOURCE_ATTRIBUTES', env.OTEL_RESOURCE_ATTRIBUTES, mistakes)
+  const service = env.OTEL_SERVICE_NAME || resource['service.name'] || 'filmgate'
+  const described = { ...resource, 'service.name': service }
+  return { url, headers, resource: described, ...readSampler(env, mistakes), showsPrompts }
+}
+
+function readEndpoint(env: Env, mistakes: Mistakes): string | null {
+  const [name, text] = firstOf(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT')
+  if (text === undefined) return null
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== '') {
+    const fix = 'use a URL such as http://127.0.0.1:4318, without a user name; OTEL_EXPORTER_OTLP_HEADERS is for keys'
+    mistakes.add(name, "its value can't be used", fix)
+    return null
+  }
+  if (name === 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') return url.href
+  url.pathname = `${url.pathname.replace(/\/$/, '')}/v1/traces`
+  return url.href
+}
+
+/** The first variable that is set. An empty one counts as absent. */
+function firstOf(env: Env, one: string, other: string): [name: string, text: string | undefined] {
+  return env[one] ? [one, env[one]] : [other, env[other] || undefined]
+}
+
+const pairsFix = 'use name=value, with commas between pairs, and %2C for a comma in a value'
+
+/** `name=value,name=value`, with percent-encoded values. */
+function readPairs(where: string, text: string | undefined, mistakes: Mistakes): Record<string, string> {
+  const pairs = (text ?? '').split(',').filter((pair) => pair.trim() !== '')
+  const read = pairs.map((pair): [string, string] | undefined => {
+    const at = pair.indexOf('=')
+    const value = decode(pair.slice(at + 1).trim())
+    return at > 0 && value !== undefined ? [pair.slice(0, at).trim(), value] : undefined
+  })
+  const found = read.filter((pair) => pair !== undefined)
+  if (found.length < read.length) mistakes.add(where, "its value can't be used", pairsFix)
+  return Object.fromEntries(found)
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+function readSampler(env: Env, mistakes: Mistakes): Pick<TraceSettings, 'sampler' | 'ratio' | 'isParentBased'> {
+  const name = env.OTEL_TRACES_SAMPLER || 'parentbased_always_on'
+  const sampler = traceSamplers.find((known) => known === name.replace(/^parentbased_/, ''))
+  if (!sampler) {
+    const all = traceSamplers.flatMap((known) => [known, `parentbased_${known}`])
+    mistakes.add('OTEL_TRACES_SAMPLER', `'${name}' is not a sampler`, `use one of: ${all.join(', ')}`)
+  }
+  const text = env.OTEL_TRACES_SAMPLER_ARG || '1'
+  const ratio = Number(text)
+  if (sampler === 'traceidratio' && !(ratio >= 0 && ratio <= 1))
+    mistakes.add('OTEL_TRACES_SAMPLER_ARG', `'${text}' is not a ratio`, 'use a number from 0 to 1, such as 0.1')
+  return { sampler: sampler ?? 'always_on', ratio, isParentBased: name.startsWith('parentbased_') }
+}

@@ -1,0 +1,155 @@
+import type { Attempt } from './attempt.ts'
+import type { LedgerEntry } from './ledger.ts'
+import type { Task, TaskEvent } from './task.ts'
+import { type Attributes, attemptContext, type EndedSpan, readTaskTrace, type TaskTrace, type Traces } from './trace.ts'
+
+/*
+ * The spans of a whole task are made of its rows when it ends: its own, the wait in the queue, and one for each attempt.
+ * No process has to live as long as they do. Their ids are stored or derived, so the spans of each step name them before
+ * they are sent.
+ */
+
+/** The rows that are read for the spans of a task. */
+interface TaskRecords {
+  attempts(task: string): Promise<readonly Attempt[]>
+  events(task: string): Promise<readonly TaskEvent[]>
+  entries(task: string): Promise<readonly LedgerEntry[]>
+}
+
+interface TaskEnd {
+  task: Task
+  at: number
+  /** Its owner deleted it before it ended. */
+  isDeleted?: boolean
+}
+
+interface EndContext {
+  traces: Traces
+  store: TaskRecords
+  /** The provider of each account that exists. */
+  accounts: ReadonlyMap<string, { readonly provider: { readonly name: string } }>
+}
+
+/** Sends the spans of a task that has ended. */
+export async function recordTaskSpans({ traces, store, accounts }: EndContext, end: TaskEnd): Promise<void> {
+  const trace = readTaskTrace(end.task.trace)
+  if (!traces.isOn || !trace?.isSampled) return
+  const { id } = end.task
+  const [attempts, events, entries] = await Promise.all([store.attempts(id), store.events(id), store.entries(id)])
+  const queued = traces.another(trace)
+  const sent = [...attempts].sort((one, other) => one.number - other.number)
+  traces.record(taskSpan(trace, end, { events, entries, prompt: traces.showsPrompts ? end.task.prompt : null }))
+  traces.record({
+    name: 'queue',
+    kind: 'internal',
+    context: queued,
+    parentId: trace.spanId,
+    startedAt: end.task.createdAt,
+    endedAt: sent[0]?.openedAt ?? end.at,
+    attributes: { 'filmgate.task.id': id },
+    error: null,
+  })
+  for (const [at, attempt] of sent.entries()) {
+    const provider = accounts.get(attempt.account)?.provider.name
+    const endedAt = attempt.state === 'refused' ? attempt.settledAt : sent[at + 1]?.openedAt
+    traces.record(attemptSpan(trace, attempt, { end, provider, entries, endedAt: endedAt ?? end.at }))
+  }
+}
+
+/** OpenTelemetry's conventions for generative AI have no operation for videos alone. */
+const operation = 'generate_content'
+
+interface TaskStory {
+  events: readonly TaskEvent[]
+  entries: readonly LedgerEntry[]
+  /** Null if it is not shown. */
+  prompt: string | null
+}
+
+function taskSpan(
+  trace: TaskTrace,
+  { task, at, isDeleted = false }: TaskEnd,
+  { events, entries, prompt }: TaskStory,
+): EndedSpan {
+  return {
+    name: `video ${task.card}`,
+    kind: 'internal',
+    context: trace,
+    parentId: trace.parentId,
+    startedAt: task.createdAt,
+    endedAt: at,
+    error: task.error?.code ?? null,
+    attributes: {
+      'filmgate.task.id': task.id,
+      'filmgate.outcome': isDeleted ? 'cancelled' : task.state,
+      'filmgate.project': task.owner,
+      'filmgate.attempts': task.attempts,
+      'filmgate.seconds': task.seconds,
+      'filmgate.size': `${task.size.width}x${task.size.height}`,
+      'gen_ai.operation.name': operation,
+      'gen_ai.output.type': 'video',
+      'gen_ai.request.model': task.model,
+      'gen_ai.response.model': task.card,
+      ...amount('filmgate.charge', entries, ({ account }) => account.startsWith('revenue ')),
+      ...amount('filmgate.cost', entries, ({ account }) => account.startsWith('cost ')),
+      ...(prompt !== null && { 'gen_ai.input.messages': messageOf(prompt) }),
+    },
+    // Without their details, which may quote a provider.
+    events: events.map((event) => ({ at: event.at, name: event.name })),
+  }
+}
+
+interface AttemptEnd {
+  end: TaskEnd
+  provider: string | undefined
+  entries: readonly LedgerEntry[]
+  endedAt: number
+}
+
+function attemptSpan(trace: TaskTrace, attempt: Attempt, { end, provider, entries, endedAt }: AttemptEnd): EndedSpan {
+  const isLast = attempt.id === end.task.attempt
+  const tokens = isLast ? end.task.usage?.outputTokens : undefined
+  return {
+    name: `${operation} ${attempt.upstreamModel}`,
+    kind: 'client',
+    context: attemptContext(trace, attempt.id),
+    parentId: trace.spanId,
+    startedAt: attempt.openedAt,
+    // The clock may have been set back.
+    endedAt: Math.max(attempt.openedAt, endedAt),
+    error: attempt.problem?.code ?? (isLast ? (end.task.error?.code ?? null) : null),
+    attributes: {
+      'filmgate.task.id': end.task.id,
+      'filmgate.attempt.id': attempt.id,
+      'filmgate.attempt.number': attempt.number,
+      'filmgate.attempt.state': attempt.state,
+      'filmgate.account': attempt.account,
+      'gen_ai.operation.name': operation,
+      'gen_ai.output.type': 'video',
+      'gen_ai.request.model': attempt.upstreamModel,
+      ...(provider !== undefined && { 'gen_ai.provider.name': providerNames[provider] ?? provider }),
+      ...(tokens !== undefined && { 'gen_ai.usage.output_tokens': tokens }),
+      ...amount(
+        'filmgate.cost',
+        entries,
+        ({ step, account }) => step === `cost ${attempt.id}` && account.startsWith('cost '),
+      ),
+    },
+  }
+}
+
+/** Providers that the conventions have another name for. */
+const providerNames: Readonly<Record<string, string>> = { google: 'gcp.gemini', vertex: 'gcp.vertex_ai' }
+
+/** The sum of some entries, in units of their currency. */
+function amount(name: string, entries: readonly LedgerEntry[], isWanted: (entry: LedgerEntry) => boolean): Attributes {
+  const wanted = entries.filter(isWanted)
+  const [first] = wanted
+  if (!first) return {}
+  const micros = wanted.reduce((sum, entry) => sum + entry.amount, 0)
+  return { [name]: micros / 1_000_000, 'filmgate.currency': first.currency }
+}
+
+function messageOf(prompt: string): string {
+  return JSON.stringify([{ role: 'user', parts: [{ type: 'text', content: prompt }] }])
+}

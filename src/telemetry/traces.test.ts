@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { manualClock } from '../core/clock.fixture.ts'
+import { noSpan, noTraces, type TraceSettings } from '../core/trace.ts'
+import { openTraces } from './traces.ts'
+
+const log = { info() {}, warn() {}, error() {} }
+let count = 0
+const random = (bytes: number) => new Uint8Array(bytes).fill(++count)
+// Nothing listens there, and nothing is sent: these tests end no sampled span.
+const usual: TraceSettings = {
+  url: 'http://127.0.0.1:9/v1/traces',
+  headers: {},
+  resource: {},
+  sampler: 'always_on',
+  ratio: 1,
+  isParentBased: true,
+  showsPrompts: false,
+}
+const open = (changes: Partial<TraceSettings> | null) =>
+  openTraces({ settings: changes && { ...usual, ...changes }, clock: manualClock(), random, log })
+
+const traceId = 'ab'.repeat(16)
+const parentId = 'cd'.repeat(8)
+const sampled = `00-${traceId}-${parentId}-01`
+const unsampled = `00-${traceId}-${parentId}-00`
+
+it('without a collector nothing is traced', async () => {
+  await using opened = await open(null)
+  assert.equal(opened.traces, noTraces)
+  assert.equal(opened.traces.start(undefined, 'poll'), noSpan)
+  assert.equal(await noSpan.within('download', async () => 7), 7)
+})
+
+it("a request continues the client's trace, or begins one", async () => {
+  await using opened = await open({})
+  const own = opened.traces.receive(sampled)
+  assert.deepEqual([own.traceId, own.parentId, own.isSampled], [traceId, parentId, true])
+  assert.match(own.spanId, /^[0-9a-f]{16}$/)
+  const begun = [opened.traces.receive(undefined), opened.traces.receive('nonsense')]
+  for (const { parentId: before } of begun) assert.equal(before, null)
+  assert.notEqual(begun[0]?.traceId, begun[1]?.traceId)
+})
+
+it('samplers decide as OpenTelemetry says: the client first, if they are parent-based', async () => {
+  const decisions = async (changes: Partial<TraceSettings>) => {
+    await using opened = await open(changes)
+    return [sampled, unsampled, undefined].map((header) => opened.traces.receive(header).isSampled)
+  }
+  assert.deepEqual(await decisions({}), [true, false, true])
+  assert.deepEqual(await decisions({ sampler: 'always_off' }), [true, false, false])
+  assert.deepEqual(await decisions({ sampler: 'traceidratio', ratio: 0 }), [true, false, false])
+  assert.deepEqual(await decisions({ isParentBased: false }), [true, true, true])
+  assert.deepEqual(await decisions({ isParentBased: false, sampler: 'always_off' }), [false, false, false])
+})
+
+it('work in a span returns its result, and throws its error', async () => {
+  await using opened = await open({})
+  const span = opened.traces.start(opened.traces.receive(unsampled), 'collect')
+  assert.equal(await span.within('download', async () => 7), 7)
+  const broken = new Error('broken')
+  await assert.rejects(
+    span.within('verify', () => Promise.reject(broken)),
+    broken,
+  )
+})
+
+it('the end waits for what is still read, and ignores its failures', async () => {
+  const read = Promise.withResolvers<void>()
+  let isRead = false
+  {
+    await using opened = await open({})
+    opened.traces.later(() => Promise.reject(new Error('away')))
+    opened.traces.later(async () => {
+      await read.promise
+      isRead = true
+    })
+    setImmediate(read.resolve)
+  }
+  assert.ok(isRead)
+})

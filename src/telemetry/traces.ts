@@ -1,0 +1,123 @@
+import type { Clock, Random } from '../core/clock.ts'
+import { Problem } from '../core/problem.ts'
+import {
+  type Attributes,
+  type EndedSpan,
+  noSpan,
+  noTraces,
+  readTraceparent,
+  type Span,
+  type SpanKind,
+  type TraceContext,
+  type TraceSettings,
+  type Traces,
+} from '../core/trace.ts'
+import type { Log } from './log.ts'
+
+interface TraceOptions {
+  settings: TraceSettings | null
+  clock: Clock
+  random: Random
+  log: Log
+}
+
+/** How long the end of the service waits for the collector. */
+const flushMs = 5_000
+
+/**
+ * Sends spans to the collector of the operator. The libraries for that are loaded only if there is one. Disposing sends
+ * what is left.
+ */
+export async function openTraces({
+  settings,
+  clock,
+  random,
+  log,
+}: TraceOptions): Promise<{ traces: Traces } & AsyncDisposable> {
+  if (settings === null) return { traces: noTraces, async [Symbol.asyncDispose]() {} }
+  const { openExporter } = await import('./otlp.ts')
+  const exporter = openExporter(settings, { log, clock, instance: hexOf(random, 8) })
+  const pending = new Set<Promise<void>>()
+
+  const record = (span: EndedSpan): void => {
+    if (span.context.isSampled) exporter.send(span)
+  }
+  const another = ({ traceId, isSampled }: TraceContext): TraceContext => ({
+    traceId,
+    isSampled,
+    spanId: hexOf(random, 8),
+  })
+  const start = (trace: TraceContext | undefined, name: string, kind: SpanKind = 'internal'): Span =>
+    trace ? startSpan({ name, kind, context: another(trace) }, { now: () => clock.now(), record, start }) : noSpan
+
+  return {
+    traces: {
+      isOn: true,
+      showsPrompts: settings.showsPrompts,
+      receive(traceparent) {
+        const parent = readTraceparent(traceparent)
+        const traceId = parent?.traceId ?? hexOf(random, 16)
+        const isSampled = parent && settings.isParentBased ? parent.isSampled : exporter.samples(traceId)
+        return { traceId, isSampled, spanId: hexOf(random, 8), parentId: parent?.spanId ?? null }
+      },
+      another,
+      start,
+      record,
+      later(work) {
+        const done = work()
+          .catch(() => {})
+          .finally(() => {
+            pending.delete(done)
+          })
+        pending.add(done)
+      },
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(pending)
+      const ended = new AbortController()
+      await Promise.race([exporter.close(), clock.sleep(flushMs, ended.signal)])
+      ended.abort()
+    },
+  }
+}
+
+interface SpanTools {
+  now: () => number
+  record: Traces['record']
+  start: Traces['start']
+}
+
+function startSpan(
+  { name, kind, context }: Pick<EndedSpan, 'name' | 'kind' | 'context'>,
+  { now, record, start }: SpanTools,
+): Span {
+  const startedAt = now()
+  let attributes: Attributes = {}
+  return {
+    context,
+    set(more) {
+      attributes = { ...attributes, ...more }
+    },
+    async within(part, work) {
+      const inner = start(context, part)
+      try {
+        const result = await work()
+        inner.end(context)
+        return result
+      } catch (thrown) {
+        inner.end(context, Problem.from(thrown).code)
+        throw thrown
+      }
+    },
+    end(parent, error = null) {
+      const parentId = parent?.spanId ?? null
+      // The clock may have been set back.
+      const endedAt = Math.max(startedAt, now())
+      record({ name, kind, context, parentId, startedAt, endedAt, attributes, error })
+    },
+  }
+}
+
+function hexOf(random: Random, bytes: number): string {
+  return Buffer.from(random(bytes)).toString('hex')
+}

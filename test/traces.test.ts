@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { type CollectedSpan, startCollector } from './collector.ts'
+import { spawnServer } from './process.ts'
+import { type ScriptedUpstream, sendJson, startScripted } from './scripted-upstream.ts'
+import { startService, token, until } from './service.ts'
+import { startReceiver } from './webhook-world.ts'
+
+/* Traces, as a collector receives them. */
+
+// Spans of this process are sent soon, and not after 5 seconds.
+process.env.OTEL_BSP_SCHEDULE_DELAY = '50'
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+const clientSpan = '00f067aa0ba902b7'
+const traceparent = `00-${traceId}-${clientSpan}-01`
+const prompt = 'the most secret fox'
+const body = JSON.stringify({ model: 'film', prompt, seconds: '4' })
+
+function yamlOf(upstream: ScriptedUpstream, allowed: number[] = []): string {
+  return JSON.stringify({
+    accounts: { main: { provider: 'openai', base_url: upstream.url, key: 'the-key-of-the-upstream' } },
+    models: { film: { account: 'main' } },
+    outbound: { allow: allowed.map((port) => `127.0.0.1:${port}`) },
+  })
+}
+
+const idOf = async (response: Response) => {
+  const video = (await response.json()) as { id: string }
+  assert.equal(response.status, 200, JSON.stringify(video))
+  return video.id
+}
+
+/** Every span hangs on another one of the trace, and the first on the client's. */
+function assertConnected(spans: readonly CollectedSpan[]): void {
+  const known = new Set(spans.map(({ spanId }) => spanId))
+  const loose = spans.filter(({ parentSpanId }) => !known.has(parentSpanId))
+  assert.deepEqual(
+    loose.map(({ name, parentSpanId }) => [name, parentSpanId]),
+    [['POST /v1/videos', clientSpan]],
+  )
+}
+
+/** The names from the first span to this one. */
+function pathOf(span: CollectedSpan | undefined, spans: readonly CollectedSpan[]): string[] {
+  const parent = spans.find(({ spanId }) => spanId === span?.parentSpanId)
+  return span ? [...(parent ? pathOf(parent, spans) : []), span.name] : []
+}
+
+it('a task is one connected trace, from the request of the client to the webhook', async () => {
+  await using collector = await startCollector()
+  await using upstream = await startScripted()
+  await using hooks = await startReceiver()
+  const sent: unknown[] = []
+  upstream.onSubmit = (response) => {
+    sent.push(response.req.headers.traceparent)
+    sendJson(response, { id: 'video_1', status: 'queued' })
+  }
+  const env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20the-key-of-the-collector',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+    OTEL_SERVICE_NAME: 'films',
+  }
+  let id = ''
+  {
+    await using service = await startService({ yaml: yamlOf(upstream, [hooks.port]), env })
+    const endpoint = { name: 'films', url: `${hooks.url}/hook?key=hunter2`, event_types: ['video.completed'] }
+    const headers = { 'content-type': 'application/json' }
+    const created = await service.fetch('/v1/webhook_endpoints', {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(endpoint),
+    })
+    assert.equal(created.status, 200)
+    id = await idOf(await service.submit(body, { traceparent }))
+    assert.equal((await service.finish(id)).status, 'completed')
+    await until('the webhook was sent', () => hooks.all.length === 1)
+    const lines = service.log.map((line) => JSON.parse(line)).filter(({ task }) => task === id)
+    assert.ok(lines.length > 0)
+    for (const line of lines) assert.equal(line.trace_id, traceId, JSON.stringify(line))
+  }
+  const spans = collector.spans(traceId)
+  assertConnected(spans)
+  const named = (name: string | RegExp) =>
+    spans.find((span) => (typeof name === 'string' ? span.name === name : name.test(span.name)))
+  const attempt = named(/^generate_content /)
+  assert.ok(attempt)
+  const task = ['POST /v1/videos', 'video film']
+  for (const [name, ...path] of [
+    ['queue', ...task],
+    ['deliver webhook', ...task],
+    ['submit', ...task, attempt.name],
+    ['poll', ...task, attempt.name],
+    ['collect', ...task, attempt.name],
+    ...['download', 'verify', 'store'].map((part) => [part, ...task, attempt.name, 'collect']),
+  ] as [string, ...string[]][])
+    assert.deepEqual(pathOf(named(name), spans), [...path, name])
+
+  const { attributes, events, resource } = named('video film') as CollectedSpan
+  assert.deepEqual(
+    [attributes['filmgate.task.id'], attributes['gen_ai.request.model'], attributes['filmgate.outcome']],
+    [id, 'film', 'completed'],
+  )
+  assert.ok(events.includes('attempt opened') && events.includes('completed'))
+  assert.deepEqual([resource['service.name'], resource['deployment.environment.name']], ['films', 'test'])
+  assert.deepEqual(
+    [attempt.attributes['gen_ai.provider.name'], attempt.attributes['filmgate.account']],
+    ['openai', 'main'],
+  )
+  assert.deepEqual(sent, [`00-${traceId}-${attempt.spanId}-01`])
+  assert.equal(hooks.all[0]?.headers.traceparent, `00-${traceId}-${named('deliver webhook')?.spanId}-01`)
+  assert.equal(collector.receiver.all[0]?.headers.authorization, 'Bearer the-key-of-the-collector')
+  assert.equal(collector.receiver.all[0]?.path, '/v1/traces')
+  const secrets = [prompt, 'the-key-of-the-collector', 'the-key-of-the-upstream', 'hunter2', token]
+  for (const secret of secrets) assert.ok(!collector.text.includes(secret), `${secret} was sent`)
+})
+
+it('a task whose worker is killed in the middle is still one connected trace', async () => {
+  await using collector = await startCollector()
+  await using upstream = await startScripted()
+  const folder = mkdtempSync(join(tmpdir(), 'filmgate-traces-'))
+  await using stack = new AsyncDisposableStack()
+  stack.defer(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'filmgate.yaml'), yamlOf(upstream))
+  const env = {
+    FILMGATE_CONFIG: join(folder, 'filmgate.yaml'),
+    FILMGATE_TOKEN: token,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_BSP_SCHEDULE_DELAY: '50',
+  }
+  const serve = () => spawnServer({ args: ['--data', join(folder, 'data')], env })
+  const polls = () => collector.spans(traceId).filter(({ name }) => name === 'poll')
+  upstream.status = 'in_progress'
+  let id = ''
+  {
+    await using first = serve()
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', traceparent }
+    id = await idOf(await fetch(`${await first.url}/v1/videos`, { method: 'POST', headers, body }))
+    await until('it was polled', () => polls().length > 0)
+    first.child.kill('SIGKILL')
+    await first.exit
+  }
+  upstream.status = 'completed'
+  await using second = serve()
+  await second.url
+  const ended = () => collector.spans(traceId).filter(({ name }) => name === 'video film')
+  await until('it ended', () => ended().length > 0)
+  // The spans of its end are sent together, but not always in one batch.
+  const parts = ['queue', 'collect', 'download', 'verify', 'store']
+  await until('all was sent', () => {
+    const names = new Set(collector.spans(traceId).map(({ name }) => name))
+    return parts.every((part) => names.has(part)) && [...names].some((name) => name.startsWith('generate_content '))
+  })
+  const spans = collector.spans(traceId)
+  assertConnected(spans)
+  assert.deepEqual(
+    ended().map(({ attributes }) => [attributes['filmgate.task.id'], attributes['filmgate.outcome']]),
+    [[id, 'completed']],
+  )
+  const attempts = spans.filter(({ name }) => name.startsWith('generate_content '))
+  assert.equal(attempts.length, 1)
+  const processes = new Set(polls().map(({ resource }) => resource['service.instance.id']))
+  assert.equal(processes.size, 2, 'both processes polled it')
+  for (const { parentSpanId } of polls()) assert.equal(parentSpanId, attempts[0]?.spanId)
+})
+
+it('a client that does not sample its trace sends nothing to the collector; prompts are sent only if they are switched on', async () => {
+  await using collector = await startCollector()
+  await using upstream = await startScripted()
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, FILMGATE_TRACE_PROMPTS: '1' }
+  {
+    await using service = await startService({ yaml: yamlOf(upstream), env })
+    const unsampled = await idOf(await service.submit(body, { traceparent: `00-${traceId}-${clientSpan}-00` }))
+    await service.finish(unsampled)
+    const next = JSON.stringify({ model: 'film', prompt: 'a public fox', seconds: '4' })
+    upstream.onSubmit = (response) => sendJson(response, { id: 'video_2', status: 'queued' })
+    await service.finish(await idOf(await service.submit(next)))
+    assert.ok(service.log.some((line) => line.includes(unsampled) && line.includes(traceId)))
+  }
+  assert.deepEqual(collector.spans(traceId), [])
+  const [task, ...others] = collector.spans().filter(({ name }) => name === 'video film')
+  assert.equal(others.length, 0)
+  assert.match(String(task?.attributes['gen_ai.input.messages']), /a public fox/)
+  assert.ok(!collector.text.includes(prompt))
+})
+
+it('a collector that is down is two lines in the log, and delays no task', async () => {
+  await using collector = await startCollector()
+  await using upstream = await startScripted()
+  const { handle } = collector.receiver
+  collector.receiver.handle = (_received, response) => void response.writeHead(400).end()
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+  await using service = await startService({ yaml: yamlOf(upstream), env })
+  const about = (words: string) => service.log.filter((line) => line.includes(words)).map((line) => JSON.parse(line))
+  assert.equal((await service.finish(await idOf(await service.submit(body, { traceparent })))).status, 'completed')
+  const refuse = async () => {
+    // Refused, as the model does not exist. It is a span of its own.
+    await service.submit({ model: 'nothing', prompt: 'x' })
+    return collector.receiver.all.length >= 3
+  }
+  await until('three batches were refused', refuse, 100)
+  assert.equal(about("traces can't be sent").length, 1)
+  collector.receiver.handle = handle
+  const recovers = async () => {
+    await service.submit({ model: 'nothing', prompt: 'x' })
+    return about('traces are sent again').length > 0
+  }
+  await until('the collector is back', recovers, 100)
+  assert.equal(about("traces can't be sent").length, 1)
+  const [line, ...more] = about('traces are sent again')
+  assert.equal(more.length, 0)
+  assert.ok(line.failures >= 3)
+})
