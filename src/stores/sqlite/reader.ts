@@ -2,8 +2,10 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { codeOf } from '../../core/problem.ts'
+import { prepareAlarmReads } from './alarms.ts'
 import { prepareDeclarationReads } from './declarations.ts'
 import { missingMigrations } from './migrate.ts'
+import { prepareOverview } from './overview.ts'
 import { prepareReads } from './reads.ts'
 import { prepareSecretReads } from './secrets.ts'
 import { prepareTokenReads } from './tokens.ts'
@@ -121,6 +123,8 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
     ...prepareUsageReads(database),
     ...prepareSecretReads(database),
     ...prepareDeclarationReads(database),
+    ...prepareAlarmReads(database),
+    ...prepareOverview(database),
     read(owner: string, id: string) {
       takeSnapshot()
       return reads.read(owner, id)

@@ -1,4 +1,5 @@
 import { auditColumns, tokenColumns } from '../../core/access-row.ts'
+import { alarmColumns } from '../../core/alarms.ts'
 import { declarationColumns } from '../../core/declaration.ts'
 import {
   attemptColumns,
@@ -74,6 +75,7 @@ export const tables = {
   spends: { key: ['scope', 'currency', 'period'], columns: spendColumns },
   usages: { key: ['number'], columns: ['number', ...usageColumns] },
   cursors: { key: ['name'], columns: ['name', 'number', 'holder', 'leased_until'] },
+  alarms: { key: ['id'], columns: alarmColumns },
 } satisfies Record<string, Table>
 
 export type TableName = keyof typeof tables
