@@ -1,5 +1,5 @@
 import type { Server } from 'node:net'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import { followTokens } from './access/follow.ts'
 import { gatherTokens, generateToken, requireToken } from './access/tokens.ts'
 import { openAccess } from './access.ts'
@@ -8,8 +8,14 @@ import { openDiscovery } from './accounts/discovery.ts'
 import { diagnose } from './accounts/doctor.ts'
 import { openHealths } from './accounts/healths.ts'
 import { localise, openAccounts } from './accounts.ts'
+import { startAlarmLook } from './alarms/look.ts'
+import { type AlarmQueue, startAlarmPush } from './alarms/push.ts'
+import { watchUpstreams } from './alarms/upstreams.ts'
+import { openAlarms } from './alarms.ts'
 import { type AppDependencies, buildApp, buildOperatorApp } from './api/app.ts'
+import { openReadiness } from './api/health.ts'
 import { openClosing } from './api/server.ts'
+import { openStoredBytes } from './api/stored-bytes.ts'
 import type { Bucket } from './buckets/bucket.ts'
 import { explainS3, openDisk, openS3, probe } from './buckets/index.ts'
 import type { Config } from './config.ts'
@@ -64,6 +70,8 @@ export interface World {
   /** The time and size limits of outbound requests. */
   outbound: Omit<Partial<OutboundOptions>, 'allow'>
   maxVideoBytes: number
+  /** How often a process looks for alarms. */
+  alarmLookMs: number
 }
 
 /** How often a busy process looks for work in a shared database. A new task waits for less than that. */
@@ -82,10 +90,11 @@ const world: World = {
   members: providers,
   outbound: {},
   maxVideoBytes: 4 * 2 ** 30,
+  alarmLookMs: 15_000,
 }
 
 export async function start(given: Config, changes: Partial<World> = {}): Promise<Service> {
-  const { random, writeLog, members, maxVideoBytes, ...others } = { ...world, ...changes }
+  const { random, writeLog, members, maxVideoBytes, alarmLookMs, ...others } = { ...world, ...changes }
   const failure = Promise.withResolvers<Error>()
   await using stack = new AsyncDisposableStack()
 
@@ -103,6 +112,9 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   time = clock
   const startWrites = stack.use(openStartWrites({ clock, log }))
   const store = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
+  const alarms = openAlarms({ store, clock, random, log })
+  const machine = hostname()
+  const upstreams = watchUpstreams({ alarms, clock, systemNow: () => others.clock.now(), machine })
   const bucket = await openBucket(config, folder)
   // Not awaited: a bucket that hangs must not delay the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
@@ -110,7 +122,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const renderers =
     studios.reduce((sum, { concurrency }) => sum + concurrency + (members.studio?.spareSlots ?? 0), 0) || 1
   const media = stack.use(openMedia({ clock, renderers, cores: availableParallelism() }))
-  const outbound = stack.use(openOutbound({ ...others.outbound, allow: [...config.outboundAllow] }))
+  const reaching = { ...others.outbound, allow: [...config.outboundAllow], see: upstreams.see }
+  const outbound = stack.use(openOutbound(reaching))
   const showsLocal = config.role !== 'api'
   const accounts = openAccounts({ members, folder: folder.accounts, media, outbound, showsLocal })
   await accounts.change({ set: config.accounts })
@@ -152,9 +165,13 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     clock,
     random,
     maxVideoBytes,
+    alarms,
   }
   stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log, file: folder.models }))
   const draining = new AbortController()
+  const readiness = openReadiness({ store, bucket, clock, log, alarms, machine, draining: draining.signal })
+  const reserve = { folder: given.data, reserveBytes: config.diskReserveBytes }
+  const checkSpace = openFreeSpace({ ...reserve, clock, log, alarms, machine })
   const api: AppDependencies = {
     catalog: config.catalog,
     access,
@@ -183,7 +200,10 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     prices: config.prices,
     corsOrigins: config.corsOrigins,
     bucketLimit: config.bucketLimit,
-    checkSpace: openFreeSpace({ folder: given.data, reserveBytes: config.diskReserveBytes, clock, log }),
+    checkSpace,
+    alarms,
+    localAlarms: alarms.local.active,
+    readiness,
     trustedProxies: config.trustedProxies,
   }
   const operatorPort = config.role === 'worker' ? null : config.operatorPort
@@ -193,12 +213,20 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
-  const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
+  const common = { ...telemetry, alarms, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent }
   const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
   // Only one process uses a data folder: after a restart it is the same holder.
   const holder = config.store.kind === 'sqlite' ? 'filmgate' : Buffer.from(random(8)).toString('hex')
   const sending = { ...common, outbound, holder }
+  const stored = openStoredBytes({ store, bucketLimit: config.bucketLimit, clock, log, alarms })
+  const look = {
+    ...{ ...common, accounts: accounts.all, healths, catalog: config.catalog, prices: config.prices },
+    ...{ queueAgeMs: config.alarms.queueAgeMs, everyMs: alarmLookMs },
+    checks: [readiness, () => quietly(checkSpace), () => quietly(stored.checkAll), upstreams.check],
+  }
+  const queues = [alarms.local, alarmQueueOf(store)]
+  const push = { ...common, outbound, queues, receivers: config.alarms, onChange: alarms.onChange }
   const works: AsyncDisposable[] =
     config.role === 'api'
       ? []
@@ -208,6 +236,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
           startUpkeep(upkeep),
           ...(config.usageWebhook ? [startUsageEvents({ ...sending, webhook: config.usageWebhook })] : []),
         ]
+  works.push(startAlarmLook(look))
+  if (config.alarms.webhook !== null || config.alarms.slack !== null) works.push(startAlarmPush(push))
   stack.defer(async () => {
     draining.abort()
     // In parallel, so that requests, tasks and deliveries get the same time to end.
@@ -286,6 +316,16 @@ async function warnOfBucket(bucket: Bucket, log: Log): Promise<void> {
     const { why, fix } = explainS3(error) ?? { why: messageOf(error), fix: 'check its URL' }
     log.warn(`FILMGATE_BUCKET: the bucket can't be used: ${why}; ${fix}`)
   }
+}
+
+/** The check raises its alarm itself. */
+async function quietly(check: () => Promise<unknown>): Promise<void> {
+  await check().catch(() => {})
+}
+
+function alarmQueueOf(store: Store): AlarmQueue {
+  const { unsentAlarms: unsent, claimAlarm: claim, recordAlarmSent: recordSent, lastAlarmSent: lastSent } = store
+  return { unsent, claim, recordSent, lastSent }
 }
 
 function addressOf(address: ReturnType<Server['address']>, host: string): string {

@@ -48,6 +48,7 @@ const rules: [room: RegExp, may: string[]][] = [
     /^src\/wire\//,
     [
       'src/core/account.ts',
+      'src/core/alarms.ts',
       'src/core/attempt.ts',
       'src/core/audit.ts',
       'src/core/catalog.ts',
@@ -69,6 +70,10 @@ const rules: [room: RegExp, may: string[]][] = [
   ],
   [/^src\/core\//, ['src/core/', 'node:crypto']],
   [/^src\/telemetry\//, ['src/core/', 'src/telemetry/']],
+  [
+    /^src\/alarms/,
+    ['src/core/', 'src/alarms', 'type:src/outbound.ts', 'type:src/telemetry/', 'type:src/stores/store.ts'],
+  ],
   [/^src\/main\//, ['src/core/', 'type:src/telemetry/', 'type:src/stores/store.ts', 'node:']],
   [/^src\/secrets/, ['src/core/', 'src/secrets', 'type:src/stores/store.ts', 'src/telemetry/log.ts', 'node:']],
   [/^src\/data-folder\.ts$/, ['src/core/', 'node:']],
@@ -108,6 +113,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'type:src/media/media.ts',
       'type:src/buckets/bucket.ts',
       'type:src/providers/provider.ts',
+      'type:src/telemetry/',
     ],
   ],
   [/^src\/engine\/(spill|unsent)\.ts$/, ['src/core/', 'node:']],

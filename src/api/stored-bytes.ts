@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { storageQuotaReached } from '../core/quotas.ts'
 import type { StoredPlace, TaskStore } from '../stores/store.ts'
+import type { Alarms } from '../telemetry/alarms.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface StoredBytes {
@@ -12,6 +13,8 @@ export interface StoredBytes {
    * progress is stored even if it exceeds a limit.
    */
   check(owner: string, most: number | undefined): Promise<void>
+  /** Throws if as many bytes of all owners are stored as may be. */
+  checkAll(): Promise<void>
   /** How many bytes of the owner are stored now. */
   of(owner: string): Promise<number>
 }
@@ -22,6 +25,7 @@ export interface StoredOptions {
   bucketLimit?: number
   clock: Clock
   log: Log
+  alarms?: Alarms
 }
 
 interface Sum {
@@ -41,7 +45,7 @@ const mostOwners = 10_000
 const everyone = ''
 
 /** The bytes in the bucket, by the rows of tasks: see decision 0029. */
-export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOptions): StoredBytes {
+export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: StoredOptions): StoredBytes {
   const sums = openBounded<Sum>(mostOwners)
   const running = new Map<string, Promise<number>>()
   let isFull = false
@@ -82,9 +86,12 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOp
   }
 
   async function checkBucket(): Promise<void> {
+    if (bucketLimit === 0) return
     const bytes = await bytesOf(everyone, bucketLimit)
     const wasFull = isFull
     isFull = bytes >= bucketLimit
+    if (isFull) alarms?.raise('bucket_limit', 'bucket', { stored_bytes: bytes, bucket_limit: bucketLimit })
+    else alarms?.clear('bucket_limit', 'bucket')
     if (isFull && !wasFull)
       log.error('the bucket has reached its limit: no new videos are accepted', { storedBytes: bytes, bucketLimit })
     if (wasFull && !isFull) log.info('the bucket is below its limit again: new videos are accepted')
@@ -93,11 +100,12 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOp
 
   return {
     async check(owner, most) {
-      if (bucketLimit > 0) await checkBucket()
+      await checkBucket()
       if (most === undefined) return
       const bytes = await bytesOf(owner, most)
       if (bytes >= most) throw storageQuotaReached(bytes, most)
     },
+    checkAll: checkBucket,
     of: sumOnce,
   }
 }

@@ -37,14 +37,16 @@ const kinds = {
   },
   circuit_open: {
     severity: 'critical',
-    cause: 'An account failed several times in a row, or asks for fewer requests for a long time. It gets no new tasks.',
-    firstAid: 'Check the provider with `filmgate account test NAME` and its status page. The account is tried again by itself.',
+    cause: 'An account can’t be reached, or its responses make no sense, several times in a row. It gets no new tasks.',
+    firstAid:
+      'Check the provider with `filmgate account test NAME` and its status page. The account is tried again by itself.',
     lastsMs: lookedAtMs,
   },
   attempt_held: {
     severity: 'critical',
     cause: 'It is unknown whether a provider accepted a request, so its task is held.',
-    firstAid: 'List them with `filmgate task held`, look for each job at the provider, then adopt it, resubmit it or give it up.',
+    firstAid:
+      'List them with `filmgate task held`, look for each job at the provider, then adopt it, resubmit it or give it up.',
     lastsMs: lookedAtMs,
   },
   orphan_cost: {
@@ -80,12 +82,14 @@ const kinds = {
   bucket_failing: {
     severity: 'critical',
     cause: 'Videos can’t be stored, because the bucket does not respond or refuses writes.',
-    firstAid: 'See `cause` in the log, and check the bucket, its keys and its disk. Finished videos wait and are stored later.',
+    firstAid:
+      'See `cause` in the log, and check the bucket, its keys and its disk. Finished videos wait and are stored later.',
     lastsMs: lookedAtMs,
   },
   database_failing: {
     severity: 'critical',
-    cause: 'Rows can’t be written, because the database does not respond, is full or read-only. New videos are refused.',
+    cause:
+      'Rows can’t be written, because the database does not respond, is full or read-only. New videos are refused.',
     firstAid: 'Open `/readyz` for the reason, and check the database and its disk. No restart is needed.',
     lastsMs: lookedAtMs,
     isLocal: true,
@@ -99,14 +103,15 @@ const kinds = {
   price_stale: {
     severity: 'warning',
     cause: 'Prices of a provider in the catalogue are older than 90 days, and videos are charged by them.',
-    firstAid: 'Compare them with the provider’s list, and set `cost` under `prices` in filmgate.yaml, or upgrade Filmgate.',
+    firstAid:
+      'Compare them with the provider’s list, and set `cost` under `prices` in filmgate.yaml, or upgrade Filmgate.',
     lastsMs: lookedAtMs,
   },
   model_retired: {
     severity: 'warning',
     cause: 'A provider no longer knows a model, or has announced to retire it by now.',
     firstAid: 'Route the name to another model with `filmgate alias set NAME MODEL`, or remove the model.',
-    lastsMs: 24 * hour,
+    lastsMs: hour,
   },
   clock_wrong: {
     severity: 'critical',
@@ -125,11 +130,6 @@ const kinds = {
 export type AlarmKind = keyof typeof kinds
 export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = kinds
 export const alarmKindNames = Object.keys(kinds) as AlarmKind[]
-
-/** Where the steps against it are described. */
-export function runbookOf(kind: AlarmKind): string {
-  return `docs/runbook.md#${kind}`
-}
 
 /** What else is known, such as a number or a name. No secrets. */
 export type AlarmDetails = Readonly<Record<string, string | number | boolean | null>>
@@ -208,4 +208,28 @@ export function toAlarm(row: Row): Alarm {
     raiseSentAt: row.raise_sent_at as number | null,
     clearSentAt: row.clear_sent_at as number | null,
   }
+}
+
+/** As operators see it, in the API and in what is sent to them. */
+export function describeAlarm(alarm: Alarm) {
+  const { id, kind, subject, details, count } = alarm
+  const { severity, cause, firstAid } = alarmKinds[kind]
+  const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
+  return {
+    id,
+    object: 'operator.alarm',
+    kind,
+    severity,
+    subject,
+    details,
+    cause,
+    first_aid: firstAid,
+    runbook: `docs/runbook.md#${kind}`,
+    raised_at: new Date(alarm.raisedAt).toISOString(),
+    last_seen: new Date(alarm.lastSeen).toISOString(),
+    count,
+    acknowledged_by: alarm.acknowledgedBy,
+    acknowledged_at: time(alarm.acknowledgedAt),
+    cleared_at: time(alarm.clearedAt),
+  } as const
 }

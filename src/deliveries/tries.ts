@@ -13,6 +13,7 @@ import {
 } from '../core/webhook.ts'
 import type { ClientOutbound } from '../outbound.ts'
 import type { DeliveryStore, EndpointStore, NoticeStore } from '../stores/store.ts'
+import type { Alarms } from '../telemetry/alarms.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OwnerHost, Traffic } from './share.ts'
 
@@ -22,6 +23,7 @@ export interface DeliveryOptions {
   clock: Clock
   random: Random
   log: Log
+  alarms?: Alarms
   /**
    * Whether this process can open another connection. If not, nothing is claimed, so that no endpoint is blamed for it.
    */
@@ -59,7 +61,7 @@ const keyOf = ({ owner, host }: OwnerHost) => `${host} ${owner}`
 
 /** `signal` aborts tries. Their outcome is unknown then, so they are repeated. */
 export function openTries(
-  { store, outbound, clock, random, log }: DeliveryOptions,
+  { store, outbound, clock, random, log, alarms }: DeliveryOptions,
   { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
 ): Tries {
   const silent = new Set<string>()
@@ -97,6 +99,14 @@ export function openTries(
     while ((await store.failDeliveries(id, step)) === stepRows);
   }
 
+  function noteHealth(endpoint: Endpoint, { state, log: tries }: DeliveryOutcome): void {
+    if (state === 'delivered') alarms?.clear('endpoint_dead', endpoint.id)
+    if (state !== 'failed') return
+    const last = tries.at(-1)
+    const disabled = last !== undefined && isGone(last)
+    alarms?.raise('endpoint_dead', endpoint.id, { ...ownerHostOf(endpoint), disabled })
+  }
+
   /** Tries until the lease ends. After that another process may have claimed the delivery. */
   async function record(outcome: DeliveryOutcome, leaseUntil: number): Promise<void> {
     for (;;) {
@@ -116,6 +126,7 @@ export function openTries(
       const outcome = await attempt(delivery, endpoint)
       await record(outcome, leaseUntil)
       const { status = null, error = null } = outcome.log.at(-1) ?? {}
+      noteHealth(endpoint, outcome)
       if (outcome.state === 'failed')
         log.warn('webhook delivery failed', { delivery: delivery.id, endpoint: endpoint.id, status, error })
     } catch (error) {

@@ -14,6 +14,7 @@ import type { VerifyMode } from '../core/verification.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound, Upstream } from '../outbound.ts'
 import type { Call, Provider, ProviderRequest, ProviderSource } from '../providers/provider.ts'
+import type { Alarms } from '../telemetry/alarms.ts'
 
 /**
  * Moves tasks from state to state. A worker gets a leased task in one of its states, acts, and returns a decision, which
@@ -103,6 +104,7 @@ export interface Tools {
   /** A folder for files that need not survive the process. */
   scratch: string
   retentionMs: number
+  alarms?: Alarms
   /** A larger result is not stored: a body may be endless. */
   maxVideoBytes: number
 }

@@ -37,7 +37,8 @@ export function testAlarms(world: StoreWorld): void {
 function testRaising(world: StoreWorld): void {
   it('an alarm is raised once for its kind and subject, and further reports are added to it', async () => {
     await using store = await fresh(world)
-    const first = newReport('1', { subject: 'a "b" ü', details: { text: 'ü "x"', number: 1.5, flag: true, none: null } })
+    const various = { text: 'ü "x"', number: 1.5, flag: true, none: null }
+    const first = newReport('1', { subject: 'a "b" ü', details: various })
     assert.deepEqual(await store.raiseAlarm(first), raised(first))
     const details = { text: 'later' }
     const again = await store.raiseAlarm({ ...first, id: newReport('2').id, details, count: 3, at: 40 })
