@@ -204,6 +204,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     alarms,
     localAlarms: alarms.local.active,
     readiness,
+    service: { name: identity || machine, store: config.store.kind, bucket: config.bucket.kind },
     trustedProxies: config.trustedProxies,
   }
   const operatorPort = config.role === 'worker' ? null : config.operatorPort

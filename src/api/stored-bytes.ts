@@ -15,6 +15,8 @@ export interface StoredBytes {
   check(owner: string, most: number | undefined): Promise<void>
   /** Throws if as many bytes of all owners are stored as may be. */
   checkAll(): Promise<void>
+  /** How many bytes of all owners are stored, a little while ago. */
+  all(): Promise<number>
   /** How many bytes of the owner are stored now. */
   of(owner: string): Promise<number>
 }
@@ -106,6 +108,7 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: 
       if (bytes >= most) throw storageQuotaReached(bytes, most)
     },
     checkAll: checkBucket,
+    all: () => bytesOf(everyone, Number.POSITIVE_INFINITY),
     of: sumOnce,
   }
 }

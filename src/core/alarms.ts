@@ -22,7 +22,14 @@ const [minute, hour] = [60_000, 3_600_000]
 /** For states that every process looks at again and again: several looks, because one may be late. */
 const lookedAtMs = 2 * minute
 
-const kinds = {
+export const alarmKindNames = [
+  ...(['account_key', 'account_credit', 'circuit_open', 'attempt_held', 'orphan_cost', 'limit_reached'] as const),
+  ...(['queue_old', 'disk_low', 'bucket_limit', 'bucket_failing', 'database_failing', 'endpoint_dead'] as const),
+  ...(['price_stale', 'model_retired', 'clock_wrong', 'certificate_failing'] as const),
+] as const
+export type AlarmKind = (typeof alarmKindNames)[number]
+
+export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   account_key: {
     severity: 'critical',
     cause: 'The provider refused the key of an account, or the account is not set up. It gets no new tasks.',
@@ -125,11 +132,7 @@ const kinds = {
     firstAid: 'Check it with `openssl s_client -connect HOST:443`. It may have expired, or a proxy replaces it.',
     lastsMs: hour,
   },
-} satisfies Record<string, AlarmFacts>
-
-export type AlarmKind = keyof typeof kinds
-export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = kinds
-export const alarmKindNames = Object.keys(kinds) as AlarmKind[]
+}
 
 /** What else is known, such as a number or a name. No secrets. */
 export type AlarmDetails = Readonly<Record<string, string | number | boolean | null>>

@@ -1,6 +1,7 @@
 import { type ProblemCode, problemCodes } from '../../core/codes.ts'
 import { eventTypes } from '../../core/webhook.ts'
 import { accountRequests, accountResponses } from '../../wire/accounts.ts'
+import { alarmResponses } from '../../wire/alarms.ts'
 import { declaredModelRequests, declaredModelResponses } from '../../wire/declared-models.ts'
 import { modelResponses } from '../../wire/models.ts'
 import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
@@ -21,6 +22,7 @@ export const responseSchemas: Schemas = {
   ...accountResponses,
   ...declaredModelResponses,
   ...tokenResponses,
+  ...alarmResponses,
   ...usageResponses,
   ...serviceResponses,
 }
