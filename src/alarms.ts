@@ -6,7 +6,7 @@ import type { AlarmStore } from './stores/store.ts'
 import type { Alarms } from './telemetry/alarms.ts'
 import type { Log } from './telemetry/log.ts'
 
-export interface AlarmOptions {
+interface AlarmOptions {
   store: Pick<AlarmStore, 'raiseAlarm' | 'clearAlarm' | 'clearUnseenAlarms' | 'alarms'>
   clock: Clock
   random: Random

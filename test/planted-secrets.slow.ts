@@ -24,6 +24,7 @@ const planted = {
   operator: 'planted-operator-token-55de10fa',
   meter: 'planted-meter-token-3b80f6e9',
   added: 'planted-added-account-key-c4417d02',
+  alarms: 'planted-alarm-url-token-6e02c9d4',
 }
 
 /** What the upstream does with a video, by its prompt. In each response it sends our key back, as real servers do. */
@@ -181,6 +182,8 @@ async function readAll(witness: Witness, secret: string, endpoint: string): Prom
     '/models',
     '/tokens',
     '/audit',
+    '/alarms',
+    '/status',
   ]
   for (const path of [...listed, '/usage']) await witness.operate(path)
   for (const path of ['/livez', '/readyz', '/openapi.json', '/docs', '/nothing']) await witness.ask(path)
@@ -207,6 +210,7 @@ it('no secret is in clear in any response, log line, column or file', async () =
     FILMGATE_OPERATOR_TOKEN: planted.operator,
     FILMGATE_USAGE_WEBHOOK: `${receiver.url}/usage`,
     FILMGATE_USAGE_WEBHOOK_TOKEN: planted.meter,
+    FILMGATE_ALARM_SLACK: `${receiver.url}/slack?key=${planted.alarms}`,
   }
   await using service = await startService({ yaml, env, members: providers })
   const witness = new Witness(service)
@@ -239,7 +243,7 @@ it('no secret is in clear in any response, log line, column or file', async () =
   assert.ok(receiver.all.length > 0, 'a webhook was sent')
 
   const parts = witness.parts()
-  assert.equal(new Set(parts.map(([, part]) => part)).size, 10)
+  assert.equal(new Set(parts.map(([, part]) => part)).size, 11)
   for (const [name, part] of parts) {
     const answers = witness.seen.filter(({ text }) => text.includes(part)).map(({ where }) => where)
     assert.deepEqual(answers, [], `${name} is in a response`)

@@ -68,6 +68,7 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
   const receivers = receiversOf(options, stop.signal)
   /** What a receiver has accepted while another one has not. */
   const accepted = openBounded<true>(1_000)
+  let isFailing = false
 
   async function deliverTo(receiver: Receiver, event: AlarmEvent, alarm: Alarm): Promise<boolean> {
     const key = `${receiver.name} ${event} ${alarm.id}`
@@ -116,6 +117,7 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
         if (stop.signal.aborted) return false
         if (await send(queue, alarm)) isBusy = true
       }
+    isFailing = false
     return isBusy
   }
 
@@ -124,7 +126,8 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
       bell.mute()
       const isBusy = await look().catch((error) => {
         // The store may be unavailable. Its own alarm is in another queue.
-        if (!stop.signal.aborted) log.warn('alarms could not be sent; they are sent later', { code: codeOf(error) })
+        if (!isFailing && !stop.signal.aborted) log.warn('alarms could not be read; they are sent later', { error })
+        isFailing = true
         return false
       })
       if (!isBusy) await bell.wait(idleMs, stop.signal)

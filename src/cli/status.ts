@@ -11,9 +11,9 @@ import type { Terminal } from './terminal.ts'
 
 const help = `Usage: filmgate status
 
-For operators, with an operator's token. The whole service on one screen: health,
-processes, tasks, queues, accounts with their slots, and active alarms with a
-first aid. It also works while the database does not respond.
+For operators, with an operator's token. The whole service on one screen:
+health, processes, tasks, queues, accounts with their slots, and active alarms
+with a first aid. It also works while the database does not respond.
 
 Examples:
   filmgate status

@@ -10,7 +10,7 @@ import { readLimit, refuseNul } from '../validation.ts'
 import { toWirePage } from '../wire.ts'
 import { auditOf } from './audit.ts'
 
-export interface AlarmDependencies {
+interface AlarmDependencies {
   store: Pick<AlarmStore, 'alarms' | 'alarm' | 'acknowledgeAlarm'>
   clock: Clock
   log: Log
