@@ -81,9 +81,9 @@ export const tables = {
 export type TableName = keyof typeof tables
 export const tableNames = Object.keys(tables) as TableName[]
 
-/** Processes report here that they live, even without tasks: such rows are no reason to refuse a target. */
-export const livesTable = 'healths' satisfies TableName
-export const usedTables = tableNames.filter((name) => name !== livesTable)
+/** Processes report here that they live, or that something is wrong, even without tasks: such rows are no reason to refuse a target. */
+export const reportTables: readonly TableName[] = ['healths', 'alarms']
+export const usedTables = tableNames.filter((name) => !reportTables.includes(name))
 
 export const markTable = 'unfinished_move'
 export const markStatement = `CREATE TABLE IF NOT EXISTS ${markTable} (source text NOT NULL, checksum text NOT NULL)`
