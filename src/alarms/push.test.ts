@@ -192,3 +192,17 @@ it('an alarm about the store is sent while the store is away', async () => {
   await world.until('its end is sent', () => world.posts.length === 2)
   assert.deepEqual(world.types(), ['alarm.raised web-1', 'alarm.cleared web-1'])
 })
+
+it('two processes send the start and the end once each', async () => {
+  await using world = await openWorld()
+  await using _one = world.start()
+  await using _two = world.start()
+  const subjects = Array.from({ length: 20 }, (_, number) => `account ${number}`)
+  for (const subject of subjects) world.alarms.raise('circuit_open', subject)
+  await world.alarms.sync()
+  for (const subject of subjects) world.alarms.clear('circuit_open', subject)
+  const isStored = async () => (await world.store.unsentAlarms(world.clock.now() + minute, 99)).length === 0
+  await world.until('all is sent', async () => world.posts.length >= 40 && (await isStored()), 10)
+  const expected = subjects.flatMap((subject) => [`alarm.cleared ${subject}`, `alarm.raised ${subject}`])
+  assert.deepEqual(world.types().sort(), expected.sort())
+})

@@ -92,12 +92,13 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
   /** Sends one event of the alarm. False if it has to wait. */
   async function send(queue: AlarmQueue, found: Alarm): Promise<boolean> {
     const now = clock.now()
-    const event = found.raiseSentAt === null ? 'raised' : 'cleared'
     const isSkipped = await skips(queue, found, now)
     if (isSkipped === 'later') return false
     const alarm = await queue.claim(found.id, now, now + leaseMs)
     if (!alarm) return false
-    if (isSkipped) {
+    // Another process may have sent its start since it was read.
+    const event = alarm.raiseSentAt === null ? 'raised' : 'cleared'
+    if (event === 'cleared' ? alarm.raiseSentAt === 0 : isSkipped) {
       await queue.recordSent(alarm.id, event, 0)
       return true
     }
