@@ -123,7 +123,12 @@ const blames: Record<number, Refusal['blame']> = {
 }
 
 function refusalOf(status: number, blame: Refusal['blame']): Refusal {
-  return { blame, problem: new Problem('generation_failed', 'The provider refused this video.', { cause: status }) }
+  return {
+    blame,
+    problem: new Problem('generation_failed', 'The provider refused this video.', { cause: status }),
+    ...(status === 402 && { isCredit: true as const }),
+    ...(status === 404 && { isModelUnknown: true as const }),
+  }
 }
 
 async function readProgress(response: Response): Promise<Progress> {

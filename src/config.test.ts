@@ -222,3 +222,26 @@ it('usage is kept for 400 days, or for as long as the setting says', () => {
   const mistakes = mistakesOf('', { FILMGATE_USAGE_RETENTION: '90' }).join('\n')
   assert.match(mistakes, /FILMGATE_USAGE_RETENTION: '90' can't be used.*use a number and a unit: 90s/)
 })
+
+it('alarms need a web address and a secret that signs them, and no mistake shows either', () => {
+  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
+  const url = 'http://10.0.0.7:9000/hook?key=hidden'
+  const slack = 'https://hooks.slack.com/services/T0/B0/hidden'
+  const given = { FILMGATE_ALARM_WEBHOOK: url, FILMGATE_ALARM_WEBHOOK_SECRET: secret, FILMGATE_ALARM_SLACK: slack }
+  const { alarms, secrets } = load('', { ...given, FILMGATE_ALARM_QUEUE_AGE: '2h' })
+  assert.deepEqual(alarms, { webhook: { url, secret }, slack, queueAgeMs: 7_200_000 })
+  for (const hidden of [url, secret, slack]) assert.ok(secrets.includes(hidden))
+  assert.deepEqual(load('').alarms, { webhook: null, slack: null, queueAgeMs: 900_000 })
+  for (const [env, mistake] of [
+    [{ FILMGATE_ALARM_WEBHOOK: url }, /there is no secret that signs alarms.*set FILMGATE_ALARM_WEBHOOK_SECRET, too/],
+    [{ FILMGATE_ALARM_WEBHOOK_SECRET: secret }, /there is no URL for this secret.*set FILMGATE_ALARM_WEBHOOK, too/],
+    [{ ...given, FILMGATE_ALARM_WEBHOOK_SECRET: 'hidden' }, /its value can't be used.*use whsec_ and what/],
+    [{ FILMGATE_ALARM_SLACK: 'hidden' }, /FILMGATE_ALARM_SLACK: its value can't be used.*use a URL such as/],
+    [{ FILMGATE_ALARM_QUEUE_AGE: 'long' }, /FILMGATE_ALARM_QUEUE_AGE: 'long' can't be used/],
+  ] as const) {
+    const mistakes = mistakesOf('', env)
+    assert.equal(mistakes.length, 1)
+    assert.match(mistakes.join('\n'), mistake)
+    assert.ok(!mistakes.join('\n').includes('hidden'))
+  }
+})

@@ -39,6 +39,8 @@ export interface Config {
   usageKeptMs: number
   /** Where the usage of ended tasks is sent; null if it is not. */
   usageWebhook: { readonly url: string; readonly token: string | null } | null
+  /** Where alarms are sent, and how long a task may be queued without an alarm. */
+  alarms: AlarmSettings
   /** Whether `/docs` and `/openapi.json` exist. */
   docs: boolean
   /** How many videos a token without a rate of its own may create in a minute; 0 is no limit. */
@@ -78,6 +80,12 @@ export interface Config {
   warnings: readonly string[]
 }
 
+interface AlarmSettings {
+  readonly webhook: { readonly url: string; readonly secret: string } | null
+  readonly slack: string | null
+  readonly queueAgeMs: number
+}
+
 export interface ConfigSources {
   flags: Partial<Record<SettingName, string>>
   env: Readonly<Record<string, string | undefined>>
@@ -89,7 +97,10 @@ export interface ConfigSources {
 const clientVariables = ['FILMGATE_BASE_URL']
 
 /** Their values may contain a password, so no mistake repeats them. */
-const unshown: readonly SettingName[] = ['store', 'bucket', 'usage-webhook', 'usage-webhook-token', 'secret-key']
+const unshown: readonly SettingName[] = [
+  ...(['store', 'bucket', 'usage-webhook', 'usage-webhook-token', 'secret-key'] as const),
+  ...(['alarm-webhook', 'alarm-webhook-secret', 'alarm-slack'] as const),
+]
 
 /** Throws `Mistakes` with every mistake. A flag wins over its variable. */
 export function loadConfig({ flags, env, members = providers }: ConfigSources): Config {
@@ -115,6 +126,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [webhookUrl, webhookToken] = [read('usage-webhook'), read('usage-webhook-token')]
   if (webhookToken !== null && raw('usage-webhook').text === undefined)
     mistakes.add(raw('usage-webhook-token').where, 'there is no URL for this token', 'set FILMGATE_USAGE_WEBHOOK, too')
+  const alarms = readAlarms(read, raw, mistakes)
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
@@ -149,6 +161,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     retentionMs,
     usageKeptMs,
     usageWebhook: webhookUrl === null ? null : { url: webhookUrl, token: webhookToken },
+    alarms,
     docs,
     ratePerMinute,
     queued,
@@ -171,6 +184,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
       ...secretsOf(places.store),
       ...(webhookToken === null ? [] : [webhookToken]),
       ...secretsInQuery(webhookUrl),
+      // The URLs contain tokens.
+      ...[alarms.webhook?.url, alarms.webhook?.secret, alarms.slack].flatMap((secret) => secret ?? []),
       ...secretsIn(raw('secret-key').text),
       ...Object.values(traces?.headers ?? {}).flatMap((value) => [value, ...value.split(' ')]),
     ],
@@ -213,5 +228,25 @@ function refuseUnknownVariables(env: ConfigSources['env'], mistakes: Mistakes): 
   for (const name of Object.keys(env)) {
     if (name.startsWith('FILMGATE_') && !known.includes(name))
       mistakes.add(name, 'there is no such setting', `use one of: ${known.join(', ')}`)
+  }
+}
+
+type AlarmSettingName = Extract<SettingName, `alarm-${string}`>
+
+function readAlarms(
+  read: <Name extends AlarmSettingName>(name: Name) => ReturnType<(typeof settings)[Name]['parse']>['value'],
+  raw: (name: AlarmSettingName) => { where: string; text: string | undefined },
+  mistakes: Mistakes,
+): AlarmSettings {
+  const [url, secret] = [read('alarm-webhook'), read('alarm-webhook-secret')]
+  const [given, signing] = [raw('alarm-webhook'), raw('alarm-webhook-secret')]
+  if (given.text !== undefined && signing.text === undefined)
+    mistakes.add(given.where, 'there is no secret that signs alarms', 'set FILMGATE_ALARM_WEBHOOK_SECRET, too')
+  if (given.text === undefined && signing.text !== undefined)
+    mistakes.add(signing.where, 'there is no URL for this secret', 'set FILMGATE_ALARM_WEBHOOK, too')
+  return {
+    webhook: url !== null && secret !== null ? { url, secret } : null,
+    slack: read('alarm-slack'),
+    queueAgeMs: read('alarm-queue-age'),
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:net'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import { followTokens } from './access/follow.ts'
 import { gatherTokens, generateToken, requireToken } from './access/tokens.ts'
 import { openAccess } from './access.ts'
@@ -9,8 +9,14 @@ import { openDiscovery } from './accounts/discovery.ts'
 import { diagnose } from './accounts/doctor.ts'
 import { openHealths } from './accounts/healths.ts'
 import { localise, openAccounts } from './accounts.ts'
+import { startAlarmLook } from './alarms/look.ts'
+import { type AlarmQueue, startAlarmPush } from './alarms/push.ts'
+import { watchUpstreams } from './alarms/upstreams.ts'
+import { openAlarms } from './alarms.ts'
 import { type AppDependencies, buildApp, buildOperatorApp } from './api/app.ts'
+import { openReadiness } from './api/health.ts'
 import { openClosing } from './api/server.ts'
+import { openStoredBytes } from './api/stored-bytes.ts'
 import type { Bucket } from './buckets/bucket.ts'
 import { explainS3, openDisk, openS3, probe } from './buckets/index.ts'
 import type { Config } from './config.ts'
@@ -70,6 +76,8 @@ export interface World {
   /** The time and size limits of outbound requests. */
   outbound: Omit<Partial<OutboundOptions>, 'allow'>
   maxVideoBytes: number
+  /** How often a process looks for alarms. */
+  alarmLookMs: number
 }
 
 /** How often a busy process looks for work in a shared database. A new task waits for less than that. */
@@ -88,10 +96,11 @@ const world: World = {
   members: providers,
   outbound: {},
   maxVideoBytes: 4 * 2 ** 30,
+  alarmLookMs: 15_000,
 }
 
 export async function start(given: Config, changes: Partial<World> = {}): Promise<Service> {
-  const { random, writeLog, members, maxVideoBytes, ...others } = { ...world, ...changes }
+  const { random, writeLog, members, maxVideoBytes, alarmLookMs, ...others } = { ...world, ...changes }
   const failure = Promise.withResolvers<Error>()
   await using stack = new AsyncDisposableStack()
 
@@ -116,6 +125,9 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const store = measureStore(sealed, metrics)
   await checkCurrency(store, config.prices, log)
   const bucket = measureBucket(await openBucket(config, folder), metrics.work)
+  const alarms = openAlarms({ store, clock, random, log })
+  const machine = hostname()
+  const upstreams = watchUpstreams({ alarms, clock, systemNow: () => others.clock.now(), machine })
   // Not awaited: a bucket that hangs must not delay the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)
   const studios = config.accounts.filter(({ provider }) => provider === 'studio')
@@ -123,7 +135,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     studios.reduce((sum, { concurrency }) => sum + concurrency + (members.studio?.spareSlots ?? 0), 0) || 1
   const pool = stack.use(openMedia({ clock, renderers, cores: availableParallelism() }))
   const media = measureMedia(pool, metrics.work)
-  const outbound = stack.use(openOutbound({ ...others.outbound, allow: [...config.outboundAllow] }))
+  const reaching = { ...others.outbound, allow: [...config.outboundAllow], see: upstreams.see }
+  const outbound = stack.use(openOutbound(reaching))
   const showsLocal = config.role !== 'api'
   const accounts = openAccounts({
     members,
@@ -182,9 +195,13 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     random,
     maxVideoBytes,
     meter: metrics.work,
+    alarms,
   }
   stack.use(await openDiscovery({ catalog: config.catalog, accounts, clock, log, file: folder.models }))
   const draining = new AbortController()
+  const readiness = openReadiness({ store, bucket, clock, log, alarms, machine, draining: draining.signal })
+  const reserve = { folder: given.data, reserveBytes: config.diskReserveBytes }
+  const checkSpace = openFreeSpace({ ...reserve, clock, log, alarms, machine })
   const api: AppDependencies = {
     catalog: config.catalog,
     access,
@@ -214,7 +231,11 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     prices: config.prices,
     corsOrigins: config.corsOrigins,
     bucketLimit: config.bucketLimit,
-    checkSpace: openFreeSpace({ folder: given.data, reserveBytes: config.diskReserveBytes, clock, log }),
+    checkSpace,
+    alarms,
+    localAlarms: alarms.local.active,
+    readiness,
+    service: { name: identity || machine, store: config.store.kind, bucket: config.bucket.kind },
     trustedProxies: config.trustedProxies,
     metrics,
     metricsAllow: config.metricsAllow,
@@ -226,12 +247,20 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
-  const common = { ...telemetry, traces, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
+  const common = { ...telemetry, traces, alarms, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent, meter: metrics.tasks }
   const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
   // Only one process uses a data folder: after a restart it is the same holder.
   const holder = config.store.kind === 'sqlite' ? 'filmgate' : Buffer.from(random(8)).toString('hex')
   const sending = { ...common, outbound, holder }
+  const stored = openStoredBytes({ store, bucketLimit: config.bucketLimit, clock, log, alarms })
+  const look = {
+    ...{ ...common, accounts: accounts.all, healths, catalog: config.catalog, prices: config.prices },
+    ...{ queueAgeMs: config.alarms.queueAgeMs, everyMs: alarmLookMs },
+    checks: [readiness, () => quietly(checkSpace), () => quietly(stored.checkAll), upstreams.check],
+  }
+  const queues = [alarms.local, alarmQueueOf(store)]
+  const push = { ...common, outbound, queues, receivers: config.alarms, onChange: alarms.onChange }
   const works: AsyncDisposable[] =
     config.role === 'api'
       ? []
@@ -241,6 +270,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
           startUpkeep(upkeep),
           ...(config.usageWebhook ? [startUsageEvents({ ...sending, webhook: config.usageWebhook })] : []),
         ]
+  works.push(startAlarmLook(look))
+  if (config.alarms.webhook !== null || config.alarms.slack !== null) works.push(startAlarmPush(push))
   stack.defer(async () => {
     draining.abort()
     // In parallel, so that requests, tasks and deliveries get the same time to end.
@@ -334,6 +365,16 @@ async function warnOfBucket(bucket: Bucket, log: Log): Promise<void> {
     const { why, fix } = explainS3(error) ?? { why: messageOf(error), fix: 'check its URL' }
     log.warn(`FILMGATE_BUCKET: the bucket can't be used: ${why}; ${fix}`)
   }
+}
+
+/** The check raises its alarm itself. */
+async function quietly(check: () => Promise<unknown>): Promise<void> {
+  await check().catch(() => {})
+}
+
+function alarmQueueOf(store: Store): AlarmQueue {
+  const { unsentAlarms: unsent, claimAlarm: claim, recordAlarmSent: recordSent, lastAlarmSent: lastSent } = store
+  return { unsent, claim, recordSent, lastSent }
 }
 
 function addressOf(address: ReturnType<Server['address']>, host: string): string {

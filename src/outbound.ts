@@ -24,9 +24,19 @@ import {
   type Upstream,
   type UpstreamDeadlines,
   type UpstreamRequest,
+  type UpstreamSight,
 } from './outbound/upstream.ts'
 
-export { isPrivate, type Posted, parseAllow, readBase, type Upstream, type UpstreamDeadlines, type UpstreamRequest }
+export {
+  isPrivate,
+  type Posted,
+  parseAllow,
+  readBase,
+  type Upstream,
+  type UpstreamDeadlines,
+  type UpstreamRequest,
+  type UpstreamSight,
+}
 
 /**
  * The only caller of the network. A client's URL may lead anywhere, so its text and all addresses of its host are
@@ -76,6 +86,8 @@ export interface OutboundOptions {
   ownAddresses?: () => string[]
   deadlines?: Partial<Deadlines>
   upstreamDeadlines?: Partial<UpstreamDeadlines>
+  /** Is told about the responses of providers, and about refused certificates. */
+  see?: (sight: UpstreamSight) => void
 }
 
 /** Each phase has its own deadline. The total limits a slow body, and all redirects together. */
@@ -116,6 +128,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
     dial: options.dial ?? dial,
     deadlines: { ...DEADLINES, ...options.deadlines },
     upstreamDeadlines: { ...UPSTREAM_DEADLINES, ...options.upstreamDeadlines },
+    see: options.see,
   })
 }
 
@@ -125,6 +138,7 @@ interface Parts {
   dial: Network['dial']
   deadlines: Deadlines
   upstreamDeadlines: UpstreamDeadlines
+  see: OutboundOptions['see']
 }
 
 class GuardedOutbound implements Outbound {
@@ -163,12 +177,13 @@ class GuardedOutbound implements Outbound {
   }
 
   upstream(baseUrl: string): Upstream {
-    const { rules, lookups, dial, upstreamDeadlines: deadlines } = this.#parts
+    const { rules, lookups, dial, upstreamDeadlines: deadlines, see } = this.#parts
     return openUpstream(baseUrl, {
       rules,
       network: { lookup: lookups.ofProvider(readBase(baseUrl).host), dial },
       deadlines,
       closing: this.#closing.signal,
+      see,
       track: (work) => this.#track(work),
     })
   }

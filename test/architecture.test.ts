@@ -48,6 +48,7 @@ const rules: [room: RegExp, may: string[]][] = [
     /^src\/wire\//,
     [
       'src/core/account.ts',
+      'src/core/alarms.ts',
       'src/core/attempt.ts',
       'src/core/audit.ts',
       'src/core/catalog.ts',
@@ -70,6 +71,10 @@ const rules: [room: RegExp, may: string[]][] = [
   [/^src\/core\//, ['src/core/', 'node:crypto']],
   [/^src\/telemetry\/otlp\.ts$/, ['src/core/', 'src/telemetry/', '@opentelemetry/']],
   [/^src\/telemetry\//, ['src/core/', 'src/telemetry/', 'type:src/stores/store.ts', 'node:perf_hooks', 'prom-client']],
+  [
+    /^src\/alarms/,
+    ['src/core/', 'src/alarms', 'type:src/outbound.ts', 'type:src/telemetry/', 'type:src/stores/store.ts'],
+  ],
   [
     /^src\/main\//,
     [
@@ -123,6 +128,7 @@ const rules: [room: RegExp, may: string[]][] = [
       'type:src/media/media.ts',
       'type:src/buckets/bucket.ts',
       'type:src/providers/provider.ts',
+      'type:src/telemetry/',
     ],
   ],
   [/^src\/engine\/(spill|unsent)\.ts$/, ['src/core/', 'src/data-folder.ts', 'node:']],

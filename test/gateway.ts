@@ -20,6 +20,8 @@ export interface GatewayOptions {
   members?: World['members']
   outbound?: World['outbound']
   random?: World['random']
+  env?: Record<string, string>
+  alarmLookMs?: number
 }
 
 export interface Video {
@@ -89,7 +91,7 @@ export class Gateway implements AsyncDisposable {
   }
 
   static async open(options: GatewayOptions): Promise<Gateway> {
-    const { mode = 'none', tokens = [], members = simulated, outbound, random } = options
+    const { mode = 'none', tokens = [], members = simulated, outbound, random, env = {}, alarmLookMs } = options
     await using stack = new AsyncDisposableStack()
     const upstream = stack.use(await startUpstream({ mode, dripMs: 100 }))
     const common = { provider: `sim-${mode}`, base_url: upstream.url, key: 'the upstream key' }
@@ -99,8 +101,9 @@ export class Gateway implements AsyncDisposable {
     }
     const clock = jumpingClock()
     const patience = { upstreamDeadlines: impatient, ...outbound }
-    const world = { clock, outbound: patience, maxVideoBytes: 2 ** 20, ...(random && { random }) }
-    const service = await startService({ yaml: yaml(options), members, world })
+    const changed = { ...(random && { random }), ...(alarmLookMs !== undefined && { alarmLookMs }) }
+    const world = { clock, outbound: patience, maxVideoBytes: 2 ** 20, ...changed }
+    const service = await startService({ yaml: yaml(options), members, world, env })
     stack.move()
     return new Gateway(upstream, service, clock, yaml)
   }

@@ -26,6 +26,7 @@ const planted = {
   meter: 'planted-meter-token-3b80f6e9',
   added: 'planted-added-account-key-c4417d02',
   collector: 'planted-collector-key-e2d91a64',
+  alarms: 'planted-alarm-url-token-6e02c9d4',
 }
 
 /** What the upstream does with a video, by its prompt. In each response it sends our key back, as real servers do. */
@@ -183,6 +184,8 @@ async function readAll(witness: Witness, secret: string, endpoint: string): Prom
     '/models',
     '/tokens',
     '/audit',
+    '/alarms',
+    '/status',
   ]
   for (const path of [...listed, '/usage']) await witness.operate(path)
   for (const path of ['/livez', '/readyz', '/openapi.json', '/docs', '/nothing']) await witness.ask(path)
@@ -213,6 +216,7 @@ it('no secret is in clear in any response, log line, span, column or file', asyn
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${planted.collector}`,
     FILMGATE_TRACE_PROMPTS: 'on',
+    FILMGATE_ALARM_SLACK: `${receiver.url}/slack?key=${planted.alarms}`,
   }
   await using service = await startService({ yaml, env, members: providers })
   const witness = new Witness(service)

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Attempt } from '../src/core/attempt.ts'
 import { newTaskId, queueTask, type Task } from '../src/core/task.ts'
 import { openRandom } from '../src/main/random.ts'
+import { newReport } from '../src/stores/contract/alarms.ts'
 import { openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 import { jumpingClock, operatorToken, startService, type TestService, until } from './service.ts'
@@ -27,6 +28,7 @@ export interface Ids {
   endpoint: string
   delivery: string
   deaf: string
+  alarm: string
   /** A token. */
   token: string
 }
@@ -45,9 +47,11 @@ export async function startWorld(): Promise<World> {
   const data = join(root, 'data')
   mkdirSync(data)
   const held: string[] = []
+  const alarm = newReport('1', { kind: 'certificate_failing', subject: 'old.example:443', at: Date.now() })
   {
     await using store = await openSqlite({ folder: data, now: Date.now(), onFatal: assert.fail })
     for (let count = 0; count < 3; count += 1) held.push(await hold(store))
+    await store.raiseAlarm(alarm)
   }
   const yaml = `
     outbound: { allow: [127.0.0.1] }
@@ -68,7 +72,8 @@ export async function startWorld(): Promise<World> {
   const deaf = await addEndpoint(service, 'http://127.0.0.1:9/')
   const token = await addToken(service)
   const videos = await makeVideos(service)
-  const ids = { held, endpoint, deaf, token, ...videos, delivery: await delivered(service, endpoint) }
+  const delivery = await delivered(service, endpoint)
+  const ids = { held, endpoint, deaf, token, alarm: alarm.id, ...videos, delivery }
   const resources = stack.move()
   return { service, clock, ids, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }

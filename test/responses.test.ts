@@ -242,6 +242,12 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['showUsage', 200, () => ({ query: '?group_by=account,day&model=studio&format=csv' })],
   ['showUsage', 400, () => ({ query: '?since=2020-01-01' })],
   ['showUsage', 400, () => ({ query: '?colour=red' })],
+  ['listAlarms', 200],
+  ['listAlarms', 200, () => ({ query: '?status=all&limit=1' })],
+  ['listAlarms', 400, () => ({ query: '?status=odd' })],
+  ['acknowledgeAlarm', 200, () => ({ path: [ids.alarm] })],
+  ['acknowledgeAlarm', 404],
+  ['showStatus', 200],
   ['listAuditEntries', 200],
   ['listAuditEntries', 200, () => ({ query: '?after=2&limit=1' })],
   ['listAuditEntries', 400, () => ({ query: '?after=now' })],
@@ -332,6 +338,7 @@ it('every route that is not a GET refuses a body that is no JSON, of another typ
 const places: Record<string, string> = {
   ...{ video_id: `video_${'0'.repeat(48)}`, task_id: `video_${'0'.repeat(48)}`, name: 'studio' },
   token_id: `tok_${'0'.repeat(12)}`,
+  alarm_id: `alarm_${'0'.repeat(28)}`,
   ...{ model: 'studio', alias: 'studio' },
   ...{ webhook_endpoint_id: `whe_${'0'.repeat(36)}`, webhook_delivery_id: `wh_${'0'.repeat(44)}` },
 }

@@ -14,17 +14,19 @@ import { docRoutes, redirectToDocs } from './docs.ts'
 import { type Estimates, openEstimates } from './estimates.ts'
 import { eventRoutes } from './events.ts'
 import { type Guesses, openGuesses } from './guesses.ts'
-import { type HealthDependencies, healthRoutes } from './health.ts'
+import { healthRoutes } from './health.ts'
 import { listVideos } from './list.ts'
 import { openListeners } from './listeners.ts'
 import { wrongMethod } from './methods.ts'
 import { maySkipToken, metricsRoute } from './metrics.ts'
 import { modelRoutes } from './models.ts'
 import { type AccountDependencies, accountRoutes } from './operator/accounts.ts'
+import { alarmRoutes } from './operator/alarms.ts'
 import { auditRoutes } from './operator/audit.ts'
 import { decisionRoutes } from './operator/decide.ts'
 import { declaredModelRoutes } from './operator/models.ts'
 import { searchRoute } from './operator/search.ts'
+import { type StatusDependencies, statusRoute } from './operator/status.ts'
 import { type TokenDependencies, tokenRoutes } from './operator/tokens.ts'
 import { operatorRoutes } from './operator.ts'
 import { openPieceTurns } from './pieces.ts'
@@ -48,7 +50,7 @@ export interface AppDependencies
     ContentDependencies,
     AccountDependencies,
     TokenDependencies,
-    HealthDependencies,
+    StatusDependencies,
     Omit<ServerDependencies, 'turns' | 'answerPlain'>,
     StoredOptions,
     TracedRequests,
@@ -127,7 +129,7 @@ function allRoutes(
 function allOperatorRoutes(
   dependencies: AppDependencies & UploadHooks,
   quote: Route,
-  stored: Pick<StoredBytes, 'of'>,
+  stored: Pick<StoredBytes, 'of' | 'all'>,
 ): Route[] {
   return [
     ...operatorRoutes(dependencies),
@@ -140,6 +142,8 @@ function allOperatorRoutes(
     operatorUsageRoute(dependencies),
     ...auditRoutes(dependencies),
     ...metricRoutes(dependencies),
+    ...alarmRoutes(dependencies),
+    statusRoute(dependencies, stored),
   ]
 }
 

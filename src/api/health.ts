@@ -3,6 +3,7 @@ import type { Bucket } from '../buckets/bucket.ts'
 import type { Clock } from '../core/clock.ts'
 import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
 import type { ProbeStore } from '../stores/store.ts'
+import type { Alarms } from '../telemetry/alarms.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Alive, Readiness } from '../wire/service.ts'
 import type { Route } from './route.ts'
@@ -12,6 +13,11 @@ export interface HealthDependencies {
   bucket: Bucket
   clock: Clock
   log: Log
+  alarms?: Alarms
+  /** The name of this machine, for alarms. */
+  machine?: string
+  /** A check that several parts share. */
+  readiness?: () => Promise<Readiness>
   /** Aborted when the service begins to stop. */
   draining?: AbortSignal
 }
@@ -53,17 +59,31 @@ export function healthRoutes(dependencies: HealthDependencies): Route[] {
  * polls, lists and submits without an image don't need it, and every process would refuse them at once. The route needs
  * no token, so it gives one of a few fixed reasons; the log has the cause.
  */
-export function readyz({ store, bucket, clock, log, draining }: HealthDependencies) {
+export function openReadiness(dependencies: HealthDependencies): () => Promise<Readiness> {
+  const { store, bucket, clock, log, alarms, machine = 'this machine', draining } = dependencies
   const reportStore = openReport(log, 'the store')
   const reportBucket = openReport(log, 'the bucket')
   const checkRows = shareCheck(() => store.checkWritable(), clock, reportStore)
   const checkBytes = shareCheck(() => bucket.checkWritable?.() ?? lookFor(bucket), clock, reportBucket)
-  return async (_request: FastifyRequest, reply: FastifyReply) => {
+  const note = (kind: 'database_failing' | 'bucket_failing', found: StorageState) => {
+    if (found === 'ok') alarms?.clear(kind, machine)
+    else alarms?.raise(kind, machine, { found })
+  }
+  return async () => {
     const [rows, bytes] = await Promise.all([checkRows(), checkBytes()])
     const status = draining?.aborted ? 'draining' : rows === 'ok' ? 'ok' : 'unavailable'
     const reason = status === 'draining' ? reasons.draining : rows === 'ok' ? null : reasons[rows]
-    const readiness: Readiness = { status, reason, store: rows, bucket: bytes }
-    return reply.code(status === 'ok' ? 200 : 503).send(readiness)
+    note('database_failing', rows)
+    note('bucket_failing', bytes)
+    return { status, reason, store: rows, bucket: bytes }
+  }
+}
+
+export function readyz(dependencies: HealthDependencies) {
+  const check = dependencies.readiness ?? openReadiness(dependencies)
+  return async (_request: FastifyRequest, reply: FastifyReply) => {
+    const readiness = await check()
+    return reply.code(readiness.status === 'ok' ? 200 : 503).send(readiness)
   }
 }
 

@@ -110,7 +110,7 @@ export const tags = {
   Models: 'The models, and what each accepts.',
   Usage: 'How many videos you created, and what they cost.',
   Operator:
-    'Tasks, attempts, accounts, tokens, usage, the audit log and metrics. Requires an operator token, which can’t create videos; a viewer may only read.',
+    'Tasks, attempts, accounts, tokens, usage, alarms, the status, the audit log and metrics. Requires an operator token, which can’t create videos; a viewer may only read.',
   Service: 'Health and documentation. No token is needed.',
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { storageQuotaReached } from '../core/quotas.ts'
 import type { StoredPlace, TaskStore } from '../stores/store.ts'
+import type { Alarms } from '../telemetry/alarms.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface StoredBytes {
@@ -13,6 +14,10 @@ export interface StoredBytes {
    * has to be called with what was stored of it, 0 if nothing was.
    */
   admit(owner: string, most: number | undefined, uploadBytes: number): Promise<(storedBytes: number) => void>
+  /** Throws if as many bytes of all owners are stored as may be. */
+  checkAll(): Promise<void>
+  /** How many bytes of all owners are stored, a little while ago. */
+  all(): Promise<number>
   /** How many bytes of the owner are stored now. */
   of(owner: string): Promise<number>
 }
@@ -23,6 +28,7 @@ export interface StoredOptions {
   bucketLimit?: number
   clock: Clock
   log: Log
+  alarms?: Alarms
 }
 
 interface Sum {
@@ -58,7 +64,7 @@ const mostOwners = 10_000
 const everyone = ''
 
 /** The bytes in the bucket, by the rows of tasks: see decision 0029. */
-export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOptions): StoredBytes {
+export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: StoredOptions): StoredBytes {
   const counts = openBounded<Count>(mostOwners)
   const running = new Map<string, Promise<number>>()
   let isFull = false
@@ -135,6 +141,8 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOp
     const bytes = bytesOf(everyone)
     const wasFull = isFull
     isFull = bytes >= bucketLimit
+    if (isFull) alarms?.raise('bucket_limit', 'bucket', { stored_bytes: bytes, bucket_limit: bucketLimit })
+    else alarms?.clear('bucket_limit', 'bucket')
     if (isFull && !wasFull)
       log.error('the bucket has reached its limit: no new videos are accepted', { storedBytes: bytes, bucketLimit })
     if (wasFull && !isFull) log.info('the bucket is below its limit again: new videos are accepted')
@@ -156,6 +164,15 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log }: StoredOp
           count.since += storedBytes
         }
       }
+    },
+    async checkAll() {
+      if (bucketLimit === 0) return
+      await refresh(everyone, bucketLimit)
+      checkBucket()
+    },
+    async all() {
+      await refresh(everyone, Number.POSITIVE_INFINITY)
+      return bytesOf(everyone)
     },
     of: sumOnce,
   }

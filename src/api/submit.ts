@@ -4,6 +4,7 @@ import type { Access } from '../access.ts'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Catalog, CatalogEntry } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
+import type { ProblemCode } from '../core/codes.ts'
 import { fitDeadlines, type RequestedDeadlines } from '../core/deadlines.ts'
 import type { ImageFacts } from '../core/image.ts'
 import { type PricedRequest, type PriceSettings, priceRequest, pricesFor } from '../core/prices.ts'
@@ -15,6 +16,7 @@ import { idOf, ownerOf, type Token, type UnknownParameters } from '../core/token
 import type { Media } from '../media/media.ts'
 import type { Outbound } from '../outbound.ts'
 import type { TaskStore } from '../stores/store.ts'
+import type { Alarms } from '../telemetry/alarms.ts'
 import type { Video } from '../wire/videos.ts'
 import type { Reference } from './reference.ts'
 import { keyOf, openKeys, openRepeats } from './repeats.ts'
@@ -30,6 +32,7 @@ export interface VideoDependencies {
   outbound: Outbound
   clock: Clock
   random: Random
+  alarms?: Alarms
   /** Throws if there is no space for new tasks. */
   checkSpace?: () => Promise<void>
   /** Whether unknown parameters are refused, which is the default, or ignored. */
@@ -78,7 +81,7 @@ export type Submit = (request: FastifyRequest, order: Order) => Promise<Video>
 
 /** All tasks are created here. */
 export function openSubmit(dependencies: VideoDependencies, stored: StoredBytes): Submit {
-  const { access, store, bucket, clock, random, checkSpace, prices = null } = dependencies
+  const { access, store, bucket, clock, random, alarms, checkSpace, prices = null } = dependencies
   const repeated = openRepeats(store, clock)
   const keyed = openKeys(store)
 
@@ -138,11 +141,24 @@ export function openSubmit(dependencies: VideoDependencies, stored: StoredBytes)
         settle(kept)
       }
     }
+    const report = (error: unknown): never => {
+      const limit = limits[Problem.from(error).code]
+      if (limit !== undefined) alarms?.raise('limit_reached', owner, { limit })
+      throw error
+    }
+    const createOrReport = () => create().catch(report)
     const task = await (idempotencyKey === null
-      ? repeated(request, digest, create)
-      : keyed(owner, idempotencyKey, digest, create))
+      ? repeated(request, digest, createOrReport)
+      : keyed(owner, idempotencyKey, digest, createOrReport))
     return toWireVideo(asCreated(task, order), { nulls: wantsNulls(request) })
   }
+}
+
+/** The limits of a project, by the code of the refusal; named as the settings of its tokens. */
+const limits: Readonly<Partial<Record<ProblemCode, string>>> = {
+  insufficient_quota: 'spend',
+  queue_full: 'queued',
+  storage_quota_exceeded: 'stored_bytes',
 }
 
 /** A repeat gets the same response as the first request, however far the task is by now. No claim changed a new task. */

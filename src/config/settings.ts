@@ -53,6 +53,14 @@ function parseRanges(text: string): Parsed<readonly string[]> {
     : { value: [], fix: 'use addresses and ranges such as 10.0.0.0/8, with commas between them' }
 }
 
+function parseUrl(text: string, example: string): Parsed<string | null> {
+  if (text === '') return { value: null }
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === ''
+    ? { value: text }
+    : { value: null, fix: `use a URL such as ${example}, without a user name or password` }
+}
+
 /** Every setting of the process. Its flag is its name here; the help of `serve` is made of this table. */
 export const settings = {
   host: {
@@ -139,13 +147,7 @@ export const settings = {
     variable: 'FILMGATE_USAGE_WEBHOOK',
     fallback: '',
     help: 'a URL that receives the usage of ended tasks',
-    parse(text: string): Parsed<string | null> {
-      if (text === '') return { value: null }
-      const url = URL.parse(text)
-      return url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === ''
-        ? { value: text }
-        : { value: null, fix: 'use a URL such as https://meter.example/api/v1/events, without a user name or password' }
-    },
+    parse: (text: string): Parsed<string | null> => parseUrl(text, 'https://meter.example/api/v1/events'),
   },
   'usage-webhook-token': {
     variable: 'FILMGATE_USAGE_WEBHOOK_TOKEN',
@@ -155,6 +157,35 @@ export const settings = {
       value: text === '' ? null : text,
       ...(text === '' || isPossibleSecret(text) ? {} : { fix: 'use printable ASCII characters' }),
     }),
+  },
+  'alarm-webhook': {
+    variable: 'FILMGATE_ALARM_WEBHOOK',
+    fallback: '',
+    help: 'a URL that receives alarms, signed',
+    parse: (text: string): Parsed<string | null> => parseUrl(text, 'https://alarms.example/filmgate'),
+  },
+  'alarm-webhook-secret': {
+    variable: 'FILMGATE_ALARM_WEBHOOK_SECRET',
+    fallback: '',
+    help: 'signs them: whsec_ and what openssl rand -base64 32 prints',
+    parse: (text: string): Parsed<string | null> => ({
+      value: text === '' ? null : text,
+      ...(text === '' || /^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(text)
+        ? {}
+        : { fix: 'use whsec_ and what `openssl rand -base64 32` prints' }),
+    }),
+  },
+  'alarm-slack': {
+    variable: 'FILMGATE_ALARM_SLACK',
+    fallback: '',
+    help: "the URL of Slack's incoming webhook, for alarms",
+    parse: (text: string): Parsed<string | null> => parseUrl(text, 'https://hooks.slack.com/services/…'),
+  },
+  'alarm-queue-age': {
+    variable: 'FILMGATE_ALARM_QUEUE_AGE',
+    fallback: '15m',
+    help: 'how long a video may be queued before there is an alarm',
+    parse: parseDurationSetting,
   },
   'disk-reserve': {
     variable: 'FILMGATE_DISK_RESERVE',

@@ -16,6 +16,7 @@ export const auditActions = [
   'model.remove',
   'alias.set',
   'alias.remove',
+  'alarm.acknowledge',
 ] as const
 
 /** A change that an operator made. It never contains a secret or the digest of one. */

@@ -30,6 +30,8 @@ export interface ModelCard {
   readonly deadlines: Deadlines
   /** Whether a failed generation is charged for. If not, another route may be tried. */
   readonly failuresBilled: boolean
+  /** The day from which its vendor may retire it, such as 2026-11-17. */
+  readonly retiresOn?: string
   /** What it can derive from another video; nothing if it is left out. */
   readonly makes?: readonly SourceKind[]
   /** Absent for a model that has no description of its own. */

@@ -64,6 +64,7 @@ const codes = {
   token_not_found: { status: 404, meaning: 'There is no such token.' },
   model_not_found: { status: 404, meaning: 'There is no such model, or this token may not use it.' },
   account_not_found: { status: 404, meaning: 'There is no such account.' },
+  alarm_not_found: { status: 404, meaning: 'There is no such alarm.' },
   unknown_url: { status: 404, meaning: 'There is nothing at this path.' },
   webhook_endpoint_not_found: {
     status: 404,

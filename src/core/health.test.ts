@@ -84,3 +84,14 @@ it('a busy account pauses as long as it asks for, but at least a second and at m
     assert.equal(newTasksAllowed(busy, 5_000 + pauseMs), 1, `${retryAfterMs} ms`)
   }
 })
+
+it('an account without credit is told apart from one with a bad key, as long as its pause lasts', () => {
+  const refused = afterRefusal(healthy, 'account', at(0), undefined, true)
+  assert.deepEqual(refused, { failures: 1, pausedUntil: 5 * minutes, reason: 'credentials', isCredit: true })
+  assert.equal(afterRefusal(refused, 'busy', at(1), 7 * minutes).isCredit, true)
+  const busy = afterRefusal(healthy, 'busy', at(0), 1_000)
+  assert.equal(afterRefusal(busy, 'account', at(1), undefined, true).isCredit, true)
+  assert.deepEqual(afterResponse(refused, at(6 * minutes, 5 * minutes)), healthy)
+  const badKey = afterRefusal(refused, 'account', at(6 * minutes), undefined)
+  assert.deepEqual(badKey, { failures: 2, pausedUntil: 11 * minutes, reason: 'credentials' })
+})

@@ -9,6 +9,8 @@ export interface Health {
   /** Nothing new is sent before this time. After it each process sends one task, and the others if that succeeds. */
   pausedUntil: number
   reason: (typeof pauseReasons)[number] | null
+  /** With the reason `credentials`: the account has no credit left. */
+  isCredit?: true
 }
 
 export const pauseReasons = [
@@ -40,19 +42,21 @@ export function afterResponse(health: Health, times: RequestTimes): Health {
   return isOld(health, times) ? health : healthy
 }
 
-/** `retryAfterMs`: what the provider asked for, unchecked. */
+/** `retryAfterMs`: what the provider asked for, unchecked. `isCredit`: the account is to blame, as it has no credit left. */
 export function afterRefusal(
   health: Health,
   blame: 'account' | 'busy',
   times: RequestTimes,
   retryAfterMs: number | undefined,
+  isCredit = false,
 ): Health {
   const { now } = times
   const old = isOld(health, times)
   const failures = old ? health.failures : health.failures + 1
+  const credit = isCredit && { isCredit: true as const }
   const next: Health =
     blame === 'account'
-      ? { failures, pausedUntil: now + credentialsPauseMs, reason: 'credentials' }
+      ? { failures, pausedUntil: now + credentialsPauseMs, reason: 'credentials', ...credit }
       : { failures, pausedUntil: now + busyMs(failures, retryAfterMs), reason: 'busy' }
   return old ? longer(health, next) : next
 }
@@ -67,7 +71,7 @@ function longer(health: Health, next: Health): Health {
   const lengthens = next.pausedUntil >= health.pausedUntil + minExtensionMs
   const [pausedUntil, failures] = [lengthens ? next.pausedUntil : health.pausedUntil, health.failures]
   if (health.reason === 'credentials') return { ...health, pausedUntil }
-  if (next.reason === 'credentials' || lengthens) return { failures, pausedUntil, reason: next.reason }
+  if (next.reason === 'credentials' || lengthens) return { ...next, failures, pausedUntil }
   return health
 }
 

@@ -16,6 +16,7 @@ import {
 } from '../core/webhook.ts'
 import type { ClientOutbound, Posted } from '../outbound.ts'
 import type { DeliveryStore, EndpointStore, NoticeStore, TaskStore } from '../stores/store.ts'
+import type { Alarms } from '../telemetry/alarms.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OwnerHost, Traffic } from './share.ts'
 
@@ -25,6 +26,7 @@ export interface DeliveryOptions {
   clock: Clock
   random: Random
   log: Log
+  alarms?: Alarms
   /**
    * Whether this process can open another connection. If not, nothing is claimed, so that no endpoint is blamed for it.
    */
@@ -70,7 +72,7 @@ function errorOf(posted: Posted): string | null {
 
 /** `signal` aborts tries. Their outcome is unknown then, so they are repeated. */
 export function openTries(
-  { store, outbound, clock, random, log, traces = noTraces }: DeliveryOptions,
+  { store, outbound, clock, random, log, alarms, traces = noTraces }: DeliveryOptions,
   { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
 ): Tries {
   const silent = new Set<string>()
@@ -143,6 +145,14 @@ export function openTries(
     while ((await store.failDeliveries(id, step)) === stepRows);
   }
 
+  function noteHealth(endpoint: Endpoint, { state, log: tries }: DeliveryOutcome): void {
+    if (state === 'delivered') alarms?.clear('endpoint_dead', endpoint.id)
+    if (state !== 'failed') return
+    const last = tries.at(-1)
+    const disabled = last !== undefined && isGone(last)
+    alarms?.raise('endpoint_dead', endpoint.id, { ...ownerHostOf(endpoint), disabled })
+  }
+
   /** Tries until the lease ends. After that another process may have claimed the delivery. */
   async function record(outcome: DeliveryOutcome, leaseUntil: number, about: object): Promise<void> {
     for (;;) {
@@ -168,6 +178,7 @@ export function openTries(
       const { state } = outcome
       if (state === 'delivered') endpoints.worked(endpoint.id, { endpoint: endpoint.id })
       else endpoints.failed(endpoint.id, { ...about, endpoint: endpoint.id, state, status, error })
+      noteHealth(endpoint, outcome)
     } catch (error) {
       if (!signal.aborted) log.error('a delivery could not be tried', { ...about, error })
     }

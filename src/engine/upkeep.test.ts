@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { until } from '../../test/service.ts'
+import { alarmsKeptMs } from '../core/alarms.ts'
 import { manualClock } from '../core/clock.fixture.ts'
 import { healthy } from '../core/health.ts'
 import { removedMs } from '../core/timing.ts'
 import { afterTry, deliveriesKeptMs } from '../core/webhook.ts'
+import { newReport } from '../stores/contract/alarms.ts'
 import { newEndpoint } from '../stores/contract/webhooks.ts'
 import { decide, factOf, newAttempt, newTask, sent, taken } from '../stores/contract/world.ts'
 import { openSqlite } from '../stores/index.ts'
@@ -144,4 +146,18 @@ it('drops the usage of ended tasks after the time that is configured', async () 
   const left = async () => (await store.usageBeyond(0, 9)).map(({ id }) => id)
   await until('one is gone', async () => (await left()).length === 1, 5)
   assert.deepEqual([await left(), events], [[newTask('2').id], []])
+})
+
+it('drops alarms 30 days after they were cleared, and keeps active ones', async () => {
+  const clock = manualClock(now)
+  const { events, log } = openLog()
+  await using store = await openStore()
+  for (const [at, subject] of ['old', 'new', 'active'].entries())
+    await store.raiseAlarm(newReport(String(at), { subject, at: 1 }))
+  await store.clearAlarm('account_key', 'old', now - alarmsKeptMs - 1)
+  await store.clearAlarm('account_key', 'new', now - alarmsKeptMs + 1)
+  await using _upkeep = startUpkeep({ store, clock, log, usageKeptMs })
+  const left = async () => (await store.alarms({ status: 'all', limit: 9 })).map(({ subject }) => subject)
+  await until('one is gone', async () => (await left()).length === 2, 5)
+  assert.deepEqual([await left(), events], [['active', 'new'], []])
 })

@@ -1,14 +1,20 @@
 import { isLocalName } from '../core/account.ts'
+import { alarmsKeptMs } from '../core/alarms.ts'
 import type { Clock } from '../core/clock.ts'
 import { openOutages } from '../core/outage.ts'
 import { stepRows } from '../core/row.ts'
 import { removedMs } from '../core/timing.ts'
 import { deliveriesKeptMs } from '../core/webhook.ts'
-import type { AttemptStore, DeliveryStore, HealthStore, NoticeStore, UsageStore } from '../stores/store.ts'
+import type { AlarmStore, AttemptStore, DeliveryStore, HealthStore, NoticeStore, UsageStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 interface UpkeepOptions {
-  store: AttemptStore & DeliveryStore & HealthStore & NoticeStore & Pick<UsageStore, 'trimUsage'>
+  store: AttemptStore &
+    DeliveryStore &
+    HealthStore &
+    NoticeStore &
+    Pick<UsageStore, 'trimUsage'> &
+    Pick<AlarmStore, 'trimAlarms'>
   clock: Clock
   log: Log
   /** How long the usage of ended tasks is kept. */
@@ -36,6 +42,7 @@ export function startUpkeep({ store, clock, log, usageKeptMs }: UpkeepOptions): 
     'attempts of removed tasks': () => store.trimRemovedAttempts(removedMs, stepRows),
     'reports of ended processes': () => trimReports(clock.now() - reportsKeptMs),
     'old usage': () => store.trimUsage(clock.now() - usageKeptMs, stepRows),
+    'old alarms': () => store.trimAlarms(clock.now() - alarmsKeptMs, stepRows),
   }
 
   /** Each process reports under the names of its own local accounts. */

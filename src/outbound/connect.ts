@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { connect as openTls } from 'node:tls'
+import { codeOf } from '../core/problem.ts'
 import { sameAddress } from './address.ts'
 import { checkAddresses, type Rules, type Target, UrlRefusal } from './target.ts'
 import { openStop } from './watch.ts'
@@ -16,6 +17,12 @@ export interface Network {
   lookup: Lookup
   /** Opens a TCP connection; `net.connect` in production. */
   dial: (options: TcpNetConnectOpts) => Socket
+}
+
+/** The code of an error that means that a certificate, or TLS itself, was refused. */
+export function certificateFaultOf(thrown: unknown): string | undefined {
+  const code = codeOf(thrown) ?? ''
+  return /CERT|SSL|TLS|SELF_SIGNED|ISSUER|VERIFY_LEAF/.test(code) ? code : undefined
 }
 
 interface ConnectContext {

@@ -1,5 +1,5 @@
 import { codeOf } from '../core/problem.ts'
-import { connect, type Network } from './connect.ts'
+import { certificateFaultOf, connect, type Network } from './connect.ts'
 import { Exchange } from './exchange.ts'
 import { collect } from './response.ts'
 import { isLookupFailure, isNotFound, type Rules, readTarget, UrlRefusal } from './target.ts'
@@ -88,7 +88,6 @@ function errorCodeOf(thrown: unknown): PostError {
   if (isTimeout(thrown)) return 'timed_out'
   if (isNotFound(thrown)) return 'name_not_found'
   if (isLookupFailure(thrown)) return 'name_lookup_failed'
-  const code = codeOf(thrown) ?? ''
-  if (/CERT|SSL|TLS|SELF_SIGNED|ISSUER/.test(code)) return 'certificate_refused'
-  return code.startsWith('HPE_') ? 'answer_unreadable' : 'connection_failed'
+  if (certificateFaultOf(thrown) !== undefined) return 'certificate_refused'
+  return codeOf(thrown)?.startsWith('HPE_') ? 'answer_unreadable' : 'connection_failed'
 }

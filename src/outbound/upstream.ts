@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Problem } from '../core/problem.ts'
 import { type Base, readBase, readHeaders } from './base.ts'
-import { connect, type Network } from './connect.ts'
+import { certificateFaultOf, connect, type Network } from './connect.ts'
 import { Exchange, type ExchangeDeadlines, type Head, type HttpRequest } from './exchange.ts'
 import { bufferedResponse, responseByStatus, streamedResponse, truncatedResponse } from './response.ts'
 import { type Rules, readTarget, type Target, UrlRefusal } from './target.ts'
@@ -82,12 +82,24 @@ export const UPSTREAM_DEADLINES: UpstreamDeadlines = {
   downloadCloseMs: 1_000,
 }
 
+/** What a response, or a refused certificate, tells about a provider. */
+export interface UpstreamSight {
+  /** With the port. */
+  host: string
+  /** The time of its clock, if the response has one that is not from a cache. */
+  date: number | null
+  /** The code of the error, if its certificate was refused. */
+  certificateFault?: string
+}
+
 /** What the Outbound passes to each of its upstreams. */
 interface UpstreamContext {
   rules: Rules
   network: Network
   deadlines: UpstreamDeadlines
   closing: AbortSignal
+  /** Is told about each response to `send` and `fetch`, and about refused certificates. */
+  see?: ((sight: UpstreamSight) => void) | undefined
   /** Closing the Outbound waits for this work. */
   track<T>(work: Promise<T>): Promise<T>
 }
@@ -136,10 +148,12 @@ class GuardedUpstream {
       await departure?.ready()
       exchange.send(() => departure?.leave())
       const head = await exchange.head()
+      this.#see(head.headers)
       return kind === 'send' && refuses(head)
         ? await responseByStatus(exchange, head, MAX_RESPONSE_BYTES, signal)
         : await bufferedResponse(exchange, MAX_RESPONSE_BYTES)
     } catch (thrown) {
+      this.#seeFailure(thrown)
       // Without a socket TLS has not completed. Bytes that were only handed to the socket count as written.
       const isUnsent = kind === 'send' && (socket === undefined || socket.bytesWritten === 0)
       if (!isUnsent) signal.throwIfAborted()
@@ -147,6 +161,20 @@ class GuardedUpstream {
     } finally {
       socket?.destroy()
     }
+  }
+
+  #see(headers: Headers): void {
+    const date = headers.has('age') ? Number.NaN : Date.parse(headers.get('date') ?? '')
+    this.#context.see?.({ host: this.#host, date: Number.isNaN(date) ? null : date })
+  }
+
+  #seeFailure(thrown: unknown): void {
+    const certificateFault = certificateFaultOf(thrown)
+    if (certificateFault !== undefined) this.#context.see?.({ host: this.#host, date: null, certificateFault })
+  }
+
+  get #host(): string {
+    return `${this.#base.host}:${this.#base.port}`
   }
 
   async download(location: string, init: DownloadRequest, signal: AbortSignal): Promise<Response> {

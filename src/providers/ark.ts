@@ -126,7 +126,8 @@ async function readRefusal(response: Response): Promise<RefusalDetails> {
   const word = wordOf(code)
   if (isPolicy(word)) return { blame: 'request', problem: problems.policy(word) }
   const problem = problems.refused(`a submit got ${response.status}: ${word}`)
-  return isAccountFault(word, message) ? { blame: 'account', problem } : { problem }
+  const isCredit = response.status === 402 || /^(AccountOverdue|SetLimitExceeded|QuotaExceeded)/.test(word)
+  return isAccountFault(word, message) ? { blame: 'account', problem, isCredit } : { problem, isCredit }
 }
 
 function isPolicy(code: string): boolean {

@@ -269,6 +269,8 @@ export function testNetworkProvider(name: string, { wire, path = '', ...given }:
         const status = Number(fault.split('-')[1])
         assert.equal(blame, status === 429 ? 'busy' : status > 400 && status < 404 ? 'account' : 'request')
         if (fault.includes('seconds')) assert.equal(retryAfterMs, 1_000)
+        if (status === 402) assert.equal(answer.refused.isCredit, true, 'it has no credit left')
+        if (status === 404) assert.equal(answer.refused.isModelUnknown, true, 'it does not know the model')
         assertNoKey(problem, given.key)
       })
     })

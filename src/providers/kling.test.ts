@@ -120,6 +120,15 @@ describe('a response of kling', async () => {
   }
   const task = { id: '8123', status: 'processing', message: '', external_id: attemptId }
 
+  it('says that the account has no credit left', async () => {
+    const isCredit = async (status: number, code: number) => {
+      const answer = await provider.submit(text, answering(status, { code, message: 'no', request_id: 'r' }))
+      return 'refused' in answer && answer.refused.isCredit === true
+    }
+    for (const code of [1101, 1102]) assert.ok(await isCredit(429, code), String(code))
+    assert.ok(!(await isCredit(401, 1000)))
+  })
+
   it('blames by its code, whatever the status', async () => {
     const blames = {
       account: [1000, 1001, 1002, 1003, 1004, 1100, 1101, 1102, 1103, 1304],

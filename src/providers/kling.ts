@@ -134,7 +134,8 @@ async function readCreated(response: Response, call: Call): Promise<Submitted> {
   if (code === 1201 && isDuplicate(body, call)) throw unclear(reason)
   if (policies.has(code)) return refused(response, call, { blame: 'request', problem: problems.policy(reason) })
   const blame = blames.get(code) ?? blameOf(status)
-  if (blame) return refused(response, call, { blame, problem: problems.refused(reason) })
+  const isCredit = status === 402 || noCredit.has(code)
+  if (blame) return refused(response, call, { blame, problem: problems.refused(reason), isCredit })
   const { id } = fieldsOf(body.data)
   if (code !== 0 || !isSegment(id)) throw unclear(`${reason} without an id`)
   return { operation: id }
@@ -147,6 +148,9 @@ function isDuplicate({ message }: Fields, { attemptId }: Call): boolean {
 }
 
 const policies = new Set<unknown>([1300, 1301])
+
+/** The account is in arrears, or its resource package is used up or has expired. */
+const noCredit = new Set<unknown>([1101, 1102])
 
 /** Where the status alone is not enough, or wrong. */
 const blames = new Map<unknown, Refusal['blame']>([

@@ -148,6 +148,10 @@ export interface Refusal {
    * busy     not now: the account pauses for as long as the provider asks, the task goes elsewhere or waits
    */
   blame: 'request' | 'account' | 'busy'
+  /** The account is to blame because it has no credit left. */
+  isCredit?: true
+  /** The request is to blame because the provider does not know the model. */
+  isModelUnknown?: true
   retryAfterMs?: number
 }
 

@@ -1,5 +1,6 @@
 import { describe } from 'node:test'
 import { testAdoptions } from './contract/adoptions.ts'
+import { testAlarms } from './contract/alarms.ts'
 import { testAttempts } from './contract/attempts.ts'
 import { testDeclarations } from './contract/declarations.ts'
 import { testFairness } from './contract/fairness.ts'
@@ -47,6 +48,7 @@ export function testStore(name: string, world: StoreWorld): void {
       testSecrets,
       testDeclarations,
       testFigures,
+      testAlarms,
     ])
       test(world)
   })

@@ -6,6 +6,7 @@ import { fromHealth, healthColumns } from '../core/row.ts'
 import { isFree } from '../core/spend.ts'
 import { storageFaultOf } from '../core/storage-fault.ts'
 import { openAdmissions } from './postgres/admissions.ts'
+import { openAlarmRows } from './postgres/alarms.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
 import { type Database, openDatabase, type PoolUse } from './postgres/database.ts'
@@ -14,6 +15,7 @@ import { openFigures } from './postgres/figures.ts'
 import { openInserts, openProbe } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
+import { openOverview } from './postgres/overview.ts'
 import { openQueue } from './postgres/queue.ts'
 import { openReads } from './postgres/reads.ts'
 import { openSecrets } from './postgres/secrets.ts'
@@ -96,6 +98,8 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     ...openUsage(database),
     ...openSecrets(database),
     ...openDeclarations(database, wakeups.announceTokens),
+    ...openAlarmRows(database),
+    ...openOverview(database),
     async checkWritable() {
       await tidy()
       await probe.check()

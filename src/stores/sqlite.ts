@@ -151,6 +151,13 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     replaceSecret: (column, secret, text) => write('replaceSecret', column, secret, text),
     saveDeclaration: async (declaration, entry) => (await write('saveDeclaration', declaration, entry)) ?? undefined,
     onDeclarations: () => () => {},
+    raiseAlarm: (report) => write('raiseAlarm', report),
+    clearAlarm: async (kind, subject, at) => (await write('clearAlarm', kind, subject, at)) ?? undefined,
+    clearUnseenAlarms: (kind, before, at) => write('clearUnseenAlarms', kind, before, at),
+    acknowledgeAlarm: async (id, by, entry) => (await write('acknowledgeAlarm', id, by, entry)) ?? undefined,
+    claimAlarm: async (id, now, until) => (await write('claimAlarm', id, now, until)) ?? undefined,
+    recordAlarmSent: (id, event, at) => write('recordAlarmSent', id, event, at),
+    trimAlarms: (before, limit) => write('trimAlarms', before, limit),
     [Symbol.asyncDispose]: connections.close,
   }
 }

@@ -1,4 +1,5 @@
 import type { AccountHealth } from '../core/account.ts'
+import type { Alarm, AlarmEvent, AlarmKind, AlarmReport, AlarmStatus } from '../core/alarms.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { AuditEntry, AuditRecord } from '../core/audit.ts'
 import type { Declaration } from '../core/declaration.ts'
@@ -7,7 +8,7 @@ import type { JobEnd, LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
 import type { CapCounter, Counter } from '../core/spend.ts'
-import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
+import type { Json, State, Status, Task, TaskEvent, TaskView, UnfinishedState } from '../core/task.ts'
 import type { StoredToken } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
 import type { UsageRecord } from '../core/usage.ts'
@@ -37,6 +38,7 @@ export interface Store
     SecretStore,
     DeclarationStore,
     FigureStore,
+    AlarmStore,
     ProbeStore,
     AsyncDisposable {}
 
@@ -92,6 +94,10 @@ export interface TaskStore {
   accountsInUse(): Promise<string[]>
   /** How many unfinished tasks are pinned to this account. */
   unfinishedOf(account: string): Promise<number>
+  /** How many tasks are in each state. Deleted ones count until their work has ended. */
+  countUnfinished(): Promise<Record<UnfinishedState, number>>
+  /** When the first queued task of each card was created, among the first of each of up to 1000 queues. */
+  oldestQueued(): Promise<Map<string, number>>
   /** How long the last tasks of each card took from start to end, in milliseconds. */
   durations(): Promise<Map<string, number[]>>
 }
@@ -318,6 +324,46 @@ export interface StoreMeter {
   end(begun: number): void
   /** So many writes share a transaction. */
   batch(kind: 'group' | 'insert' | 'change', writes: number): void
+}
+
+/** What operators have to know. */
+export interface AlarmStore {
+  /** Raises an alarm, or adds the report to the active one of its kind and subject. Returns the alarm. */
+  raiseAlarm(report: AlarmReport): Promise<Alarm>
+  /** Returns the alarm that it cleared, if one was active. */
+  clearAlarm(kind: AlarmKind, subject: string, at: number): Promise<Alarm | undefined>
+  /** Clears the active alarms of a kind that were last reported before that time. Returns them. */
+  clearUnseenAlarms(kind: AlarmKind, before: number, at: number): Promise<Alarm[]>
+  /** The newest first. `after` need not exist: it is only a position in that order. */
+  alarms(page: AlarmPage): Promise<Alarm[]>
+  alarm(id: string): Promise<Alarm | undefined>
+  /**
+   * Writes the entry in the same transaction. An alarm that is acknowledged stays as it is, without another entry. Returns
+   * the alarm, if it exists.
+   */
+  acknowledgeAlarm(id: string, acknowledgement: Acknowledgement, entry: AuditEntry): Promise<Alarm | undefined>
+  /** Alarms whose start or end is not sent to the operator yet, and that no process is sending; the oldest first. */
+  unsentAlarms(now: number, limit: number): Promise<Alarm[]>
+  /** Makes this process the only one that sends it, until that time. Undefined if another one does, or it is sent. */
+  claimAlarm(id: string, now: number, until: number): Promise<Alarm | undefined>
+  /** `at` is when its start or end was sent; 0 if it need not be sent. */
+  recordAlarmSent(id: string, event: AlarmEvent, at: number): Promise<void>
+  /** When the start of an alarm of this kind and subject was last sent; 0 if it never was. */
+  lastAlarmSent(kind: AlarmKind, subject: string): Promise<number>
+  /** Drops up to `limit` alarms that were cleared before that time. Returns how many. */
+  trimAlarms(before: number, limit: number): Promise<number>
+}
+
+interface AlarmPage {
+  status: AlarmStatus
+  after?: string
+  limit: number
+}
+
+/** Which operator has seen an alarm, and when. */
+export interface Acknowledgement {
+  by: string
+  at: number
 }
 
 /** The secrets of all rows, as they are stored: encrypted, or in clear by an earlier version. */

@@ -147,6 +147,7 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
     if (!departure.isCommitted()) throw new Error('the adapter returned an operation without sending a request')
     requireUsable(account, answer.operation, attempt.id)
     account.health = afterResponse(account.health, times())
+    tools.alarms?.clear('model_retired', modelAt(sending))
     return accept(sent, { operation: answer.operation }, 'attempt accepted')
   } catch (thrown) {
     departure.throwIfNotCommitted()
@@ -157,6 +158,11 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
     const sent: Sending = { ...sending, ...departure.opened() }
     return isUnsent ? goElsewhere(sent, problem, 'attempt not sent', departure) : stayHeld(sent, problem)
   }
+}
+
+/** The subject of an alarm about a model that the provider does not know. */
+function modelAt({ task, account }: Sending): string {
+  return `${task.card} at ${account.name}`
 }
 
 /** This machine can't open another connection: the account is not paused for other processes because of that. */
@@ -227,7 +233,7 @@ function stayHeld({ task, attempt, tools }: Sending, problem: Problem): Decision
 
 function refuse(
   sending: Sending,
-  { problem, blame, retryAfterMs }: Refusal,
+  { problem, blame, retryAfterMs, isCredit, isModelUnknown }: Refusal,
   times: RequestTimes,
   departure: SentAttempt,
 ): Decision {
@@ -236,7 +242,8 @@ function refuse(
   account.health =
     blame === 'request'
       ? afterResponse(account.health, times)
-      : afterRefusal(account.health, blame, times, retryAfterMs)
+      : afterRefusal(account.health, blame, times, retryAfterMs, isCredit)
+  if (isModelUnknown) sending.tools.alarms?.raise('model_retired', modelAt(sending), { task: sending.task.id })
   if (departure.isRepeat) return stayHeld(sending, problem)
   if (blame !== 'request') return goElsewhere(sending, problem, `attempt refused: ${blame}`, departure)
   const { code, message } = problem

@@ -16,6 +16,7 @@ import type { VerifyMode } from '../core/verification.ts'
 import type { Media } from '../media/media.ts'
 import type { Outbound, Upstream } from '../outbound.ts'
 import type { Call, Provider, ProviderRequest, ProviderSource } from '../providers/provider.ts'
+import type { Alarms } from '../telemetry/alarms.ts'
 
 /**
  * Moves tasks from state to state. A worker gets a leased task in one of its states, acts, and returns a decision, which
@@ -111,6 +112,7 @@ export interface Tools {
   retentionMs: number
   /** Counts results that were downloaded, if there are metrics. */
   meter?: { downloaded(account: string, bytes: number, ms: number): void }
+  alarms?: Alarms
   /** A larger result is not stored: a body may be endless. */
   maxVideoBytes: number
 }

@@ -10,6 +10,7 @@ import { newTaskId, type State, type Task } from '../../src/core/task.ts'
 import { digestSecret } from '../../src/core/token.ts'
 import { fromUsage, usageColumns } from '../../src/core/usage.ts'
 import { newDelivery } from '../../src/core/webhook.ts'
+import { newReport } from '../../src/stores/contract/alarms.ts'
 import { newAuditEntry, newToken } from '../../src/stores/contract/tokens.ts'
 import { newEndpoint } from '../../src/stores/contract/webhooks.ts'
 import { newTask } from '../../src/stores/contract/world.ts'
@@ -125,6 +126,7 @@ async function insert(data: string, tasks: Task[]): Promise<void> {
     await Promise.all(tasks.map((task) => store.insert(task)))
     const token = newToken('7', { name: 'team', project: 'team', digest: digestSecret('the token of the team') })
     await store.insertToken(token, newAuditEntry(token.id))
+    await store.raiseAlarm(newReport('1'))
     for (const endpoint of endpoints) await store.insertEndpoint(endpoint, 9)
   }
   using database = new DatabaseSync(join(data, 'filmgate.db'))

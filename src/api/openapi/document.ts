@@ -2,6 +2,7 @@ import { type ProblemCode, problemCodes } from '../../core/codes.ts'
 import { eventTypes } from '../../core/webhook.ts'
 import { accountRequests, accountResponses } from '../../wire/accounts.ts'
 import { auditResponses } from '../../wire/audit.ts'
+import { alarmResponses } from '../../wire/alarms.ts'
 import { declaredModelRequests, declaredModelResponses } from '../../wire/declared-models.ts'
 import { modelResponses } from '../../wire/models.ts'
 import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
@@ -23,6 +24,7 @@ export const responseSchemas: Schemas = {
   ...declaredModelResponses,
   ...tokenResponses,
   ...auditResponses,
+  ...alarmResponses,
   ...usageResponses,
   ...serviceResponses,
 }

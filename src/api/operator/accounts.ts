@@ -320,8 +320,6 @@ function notFound(name: string, why: string | null, known: readonly string[]): P
 function toOperatorAccount(account: AccountView, now: number): OperatorAccount {
   const { name, provider, concurrency, onUnknown, health, mode = 'active', source = 'config', baseUrl = null } = account
   const { key = { isSet: false, hint: null } } = account
-  const { failures, pausedUntil, reason } = health
-  const paused = isPaused(health, now)
   return {
     name,
     object: 'operator.account',
@@ -334,11 +332,17 @@ function toOperatorAccount(account: AccountView, now: number): OperatorAccount {
     recovery: provider.recovery,
     concurrency,
     on_unknown: onUnknown,
-    health: {
-      state: paused ? 'paused' : reason === null ? 'ok' : 'recovering',
-      reason,
-      paused_until: paused ? iso(pausedUntil) : null,
-      failures,
-    },
+    health: describeHealth(health, now),
+  }
+}
+
+export function describeHealth(health: AccountView['health'], now: number): OperatorAccount['health'] {
+  const { failures, pausedUntil, reason } = health
+  const paused = isPaused(health, now)
+  return {
+    state: paused ? 'paused' : reason === null ? 'ok' : 'recovering',
+    reason,
+    paused_until: paused ? iso(pausedUntil) : null,
+    failures,
   }
 }

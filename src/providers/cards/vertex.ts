@@ -40,7 +40,8 @@ function factsAt(prices: Readonly<Record<string, string>>): CardFacts {
   }
 }
 
-const retirement = 'Google may retire it from 2026-11-17 on'
+const retiresOn = '2026-11-17'
+const retirement = `Google may retire it from ${retiresOn} on`
 
 export const cards: Cards = [
   {
@@ -49,6 +50,7 @@ export const cards: Cards = [
     upstreamModel: 'veo-3.1-generate-001',
     created: 1_763_337_600,
     description: `Google's Veo 3.1 on Vertex AI, up to 4k, with sound. ${retirement}`,
+    retiresOn,
     facts: factsAt({ '720p': '0.40', '1080p': '0.40', '4k': '0.60' }),
   },
   {
@@ -57,6 +59,7 @@ export const cards: Cards = [
     upstreamModel: 'veo-3.1-fast-generate-001',
     created: 1_763_337_600,
     description: `Google's Veo 3.1 Fast on Vertex AI, up to 4k, with sound. ${retirement}`,
+    retiresOn,
     facts: factsAt({ '720p': '0.10', '1080p': '0.12', '4k': '0.30' }),
   },
   {

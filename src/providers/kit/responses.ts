@@ -43,13 +43,14 @@ export interface RefusalDetails {
   blame?: Blame
   problem?: Problem
   retryAfterMs?: number | undefined
+  isCredit?: boolean
 }
 
 /** A refusal that waits as long as the response asks. Its header wins over its body. */
 export function refused(
   response: Response,
   call: Pick<Call, 'now'>,
-  { blame, problem, retryAfterMs: inBody }: RefusalDetails & { blame: Blame },
+  { blame, problem, retryAfterMs: inBody, isCredit = response.status === 402 }: RefusalDetails & { blame: Blame },
 ): Submitted {
   const wait = retryAfterMs(response, call.now()) ?? inBody
   return {
@@ -57,6 +58,8 @@ export function refused(
       blame,
       problem: problem ?? problems.refused(`a submit got ${response.status}`),
       ...(wait !== undefined && { retryAfterMs: wait }),
+      ...(blame === 'account' && isCredit && { isCredit: true as const }),
+      ...(blame === 'request' && response.status === 404 && { isModelUnknown: true as const }),
     },
   }
 }

@@ -5,13 +5,13 @@ import {
   awayTable,
   type Dialect,
   lastStatement,
-  livesTable,
   type Mark,
   markStatement,
   markTable,
   pageStatement,
   pageValues,
   refusals,
+  reportTables,
   type TableName,
   type Transfer,
   tableNames,
@@ -101,7 +101,7 @@ function transferOf(database: Database): Omit<Transfer, keyof AsyncDisposable> {
       await write(database, async (query) => {
         await query(markStatement)
         await query(`DELETE FROM ${markTable}`)
-        await query(`DELETE FROM ${livesTable}`)
+        for (const table of reportTables) await query(`DELETE FROM ${table}`)
         await query(`INSERT INTO ${markTable} (source, checksum) VALUES ($1, $2)`, [source, checksum])
       })
     },

@@ -2,9 +2,11 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { codeOf } from '../../core/problem.ts'
+import { prepareAlarmReads } from './alarms.ts'
 import { prepareDeclarationReads } from './declarations.ts'
 import { prepareFigures } from './figures.ts'
 import { missingMigrations } from './migrate.ts'
+import { prepareOverview } from './overview.ts'
 import { prepareReads } from './reads.ts'
 import { prepareSecretReads } from './secrets.ts'
 import { prepareTokenReads } from './tokens.ts'
@@ -123,6 +125,8 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
     ...prepareSecretReads(database),
     ...prepareDeclarationReads(database),
     ...prepareFigures(database, reads.accountsInUse),
+    ...prepareAlarmReads(database),
+    ...prepareOverview(database),
     read(owner: string, id: string) {
       takeSnapshot()
       return reads.read(owner, id)

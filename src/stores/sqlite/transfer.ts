@@ -8,13 +8,13 @@ import {
   awayTable,
   type Dialect,
   lastStatement,
-  livesTable,
   type Mark,
   markStatement,
   markTable,
   pageStatement,
   pageValues,
   refusals,
+  reportTables,
   type TableName,
   type Transfer,
   tableNames,
@@ -68,7 +68,8 @@ function transferOf(database: DatabaseSync): Transfer {
     },
     async begin({ source, checksum }: Mark) {
       inTransaction(database, () => {
-        database.exec(`${markStatement}; DELETE FROM ${markTable}; DELETE FROM ${livesTable}`)
+        database.exec(`${markStatement}; DELETE FROM ${markTable}`)
+        for (const table of reportTables) database.exec(`DELETE FROM ${table}`)
         database.prepare(`INSERT INTO ${markTable} (source, checksum) VALUES (?, ?)`).run(source, checksum)
       })
     },

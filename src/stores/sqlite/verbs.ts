@@ -3,6 +3,7 @@ import type { AccountHealth } from '../../core/account.ts'
 import { type ColumnValue, columns, fromHealth, healthColumns } from '../../core/row.ts'
 import type { Admission } from '../../core/spend.ts'
 import { prepareAdmissions } from './admissions.ts'
+import { prepareAlarms } from './alarms.ts'
 import { prepareClaims } from './claims.ts'
 import { prepareDeclarations } from './declarations.ts'
 import { prepareMutations } from './mutations.ts'
@@ -39,6 +40,7 @@ export function prepareVerbs(database: DatabaseSync) {
     ...prepareProbe(database),
     ...prepareSecrets(database),
     ...prepareDeclarations(database),
+    ...prepareAlarms(database),
     ...prepareTokens(database),
     ...prepareUsage(database),
     insert(row: ColumnValue[]): void {

@@ -1,4 +1,5 @@
 import { auditColumns, tokenColumns } from '../../core/access-row.ts'
+import { alarmColumns } from '../../core/alarms.ts'
 import { declarationColumns } from '../../core/declaration.ts'
 import {
   attemptColumns,
@@ -74,14 +75,15 @@ export const tables = {
   spends: { key: ['scope', 'currency', 'period'], columns: spendColumns },
   usages: { key: ['number'], columns: ['number', ...usageColumns] },
   cursors: { key: ['name'], columns: ['name', 'number', 'holder', 'leased_until'] },
+  alarms: { key: ['id'], columns: alarmColumns },
 } satisfies Record<string, Table>
 
 export type TableName = keyof typeof tables
 export const tableNames = Object.keys(tables) as TableName[]
 
-/** Processes report here that they live, even without tasks: such rows are no reason to refuse a target. */
-export const livesTable = 'healths' satisfies TableName
-export const usedTables = tableNames.filter((name) => name !== livesTable)
+/** Processes report here that they live, or that something is wrong, even without tasks: such rows are no reason to refuse a target. */
+export const reportTables: readonly TableName[] = ['healths', 'alarms']
+export const usedTables = tableNames.filter((name) => !reportTables.includes(name))
 
 export const markTable = 'unfinished_move'
 export const markStatement = `CREATE TABLE IF NOT EXISTS ${markTable} (source text NOT NULL, checksum text NOT NULL)`

@@ -1,0 +1,75 @@
+import type { LocalAlarms } from '../alarms.ts'
+import { type Alarm, type AlarmDetails, type AlarmKind, newAlarmId } from '../core/alarms.ts'
+import type { Clock, Random } from '../core/clock.ts'
+
+interface LocalOptions {
+  clock: Clock
+  random: Random
+  reportRaised(alarm: Alarm): void
+  reportCleared(alarm: Alarm): void
+}
+
+interface LocalBook extends LocalAlarms {
+  raise(kind: AlarmKind, subject: string, details: AlarmDetails): void
+  clear(kind: AlarmKind, subject: string): void
+}
+
+/** The start of an alarm is sent to the operator at most once in this time, for each kind and subject. */
+export const flapMs = 5 * 60_000
+
+const unsaved = {
+  acknowledgedBy: null,
+  acknowledgedAt: null,
+  clearedAt: null,
+  raiseSentAt: null,
+  clearSentAt: null,
+} as const
+
+/** Alarms about the store itself. There are few: one for each kind and subject, and none of them outlives the process. */
+export function openLocalAlarms({ clock, random, reportRaised, reportCleared }: LocalOptions): LocalBook {
+  const alarms = new Map<string, Alarm>()
+  const lastSent = new Map<string, number>()
+  const keyOf = (kind: AlarmKind, subject: string) => `${kind} ${subject}`
+  const find = (id: string) => [...alarms].find(([, alarm]) => alarm.id === id)
+
+  return {
+    raise(kind, subject, details) {
+      const key = keyOf(kind, subject)
+      const [now, before] = [clock.now(), alarms.get(key)]
+      // One that ended a moment ago, and whose end was not sent, goes on.
+      const isRecent = before && before.clearSentAt === null && now - (before.clearedAt ?? now) < flapMs
+      if (before && isRecent) {
+        const count = before.count + 1
+        alarms.set(key, { ...before, details, count, lastSeen: now, clearedAt: null })
+        return
+      }
+      const times = { raisedAt: now, lastSeen: now, count: 1 }
+      const alarm: Alarm = { ...unsaved, ...times, id: newAlarmId(now, random), kind, subject, details }
+      alarms.set(key, alarm)
+      reportRaised(alarm)
+    },
+    clear(kind, subject) {
+      const key = keyOf(kind, subject)
+      const before = alarms.get(key)
+      if (!before || before.clearedAt !== null) return
+      const cleared = { ...before, clearedAt: clock.now() }
+      alarms.set(key, cleared)
+      reportCleared(cleared)
+    },
+    active: () => [...alarms.values()].filter(({ clearedAt }) => clearedAt === null),
+    unsent: async () =>
+      [...alarms.values()].filter(
+        ({ raiseSentAt, clearedAt, clearSentAt }) =>
+          raiseSentAt === null || (clearedAt !== null && clearSentAt === null),
+      ),
+    // No other process has it.
+    claim: async (id) => find(id)?.[1],
+    async recordSent(id, event, at) {
+      const [key, alarm] = find(id) ?? []
+      if (key === undefined || !alarm) return
+      if (event === 'raised' && at > 0) lastSent.set(key, at)
+      alarms.set(key, { ...alarm, ...(event === 'raised' ? { raiseSentAt: at } : { clearSentAt: at }) })
+    },
+    lastSent: async (kind, subject) => lastSent.get(keyOf(kind, subject)) ?? 0,
+  }
+}

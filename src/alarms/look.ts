@@ -1,0 +1,166 @@
+import type { AlarmBook } from '../alarms.ts'
+import type { AccountView, Healths } from '../core/account.ts'
+import { type AlarmDetails, type AlarmKind, alarmKindNames, alarmKinds } from '../core/alarms.ts'
+import type { Attempt } from '../core/attempt.ts'
+import type { Catalog, ModelCard } from '../core/catalog.ts'
+import type { Clock } from '../core/clock.ts'
+import type { PriceSettings } from '../core/prices.ts'
+import { matchesGlob } from '../core/token.ts'
+import type { AttemptStore, EndpointStore, TaskStore } from '../stores/store.ts'
+import type { Log } from '../telemetry/log.ts'
+
+interface LookOptions {
+  alarms: AlarmBook
+  store: Pick<AttemptStore, 'attemptsIn'> & Pick<TaskStore, 'oldestQueued'> & Pick<EndpointStore, 'endpoint'>
+  accounts: ReadonlyMap<string, AccountView>
+  healths: Pick<Healths, 'refresh'>
+  catalog: Catalog
+  prices: PriceSettings | null
+  clock: Clock
+  log: Log
+  /** How long a task may be queued. */
+  queueAgeMs: number
+  /** How often it looks. */
+  everyMs: number
+  /** Parts that report faults by themselves when they are checked. */
+  checks: readonly (() => unknown)[]
+}
+
+/** Longer than a request to a provider may take. */
+const heldAfterMs = 3 * 60_000
+/** Orphans stay in the store. Only new ones are an alarm. */
+const orphansForMs = 24 * 3_600_000
+const pricesForMs = 90 * 24 * 3_600_000
+/** How many attempts it reads. */
+const mostAttempts = 500
+
+const accountKinds = ['account_key', 'account_credit', 'circuit_open'] as const
+
+/**
+ * Looks at what is a state rather than an event, and clears alarms that nothing reports any more. Every process looks: the
+ * reports of one kind and subject are one alarm, whoever sends them.
+ */
+export function startAlarmLook(options: LookOptions): AsyncDisposable {
+  const { alarms, clock, log, everyMs } = options
+  const stop = new AbortController()
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let isFailing = false
+
+  async function look(): Promise<void> {
+    for (const check of options.checks) await check()
+    await alarms.sync()
+    await options.healths.refresh()
+    lookAtAccounts(options)
+    await lookAtAttempts(options)
+    await lookAtQueues(options)
+    await lookAtEndpoints(options)
+    lookAtModels(options)
+    const now = clock.now()
+    // After an outage or a stall, others had no time to report either: what is not seen may still be wrong.
+    const isSteady = now >= lookedAt && now - lookedAt < 2 * everyMs + settleMs
+    lookedAt = now
+    if (!isSteady) return
+    // What was just reported is written first.
+    await alarms.sync()
+    for (const kind of alarmKindNames) if (!alarmKinds[kind].isLocal) await alarms.clearUnseen(kind)
+  }
+
+  async function run(): Promise<void> {
+    while (!stop.signal.aborted) {
+      try {
+        await look()
+        isFailing = false
+      } catch (error) {
+        if (!isFailing) log.warn('alarms could not be looked for; this is tried again', { error })
+        isFailing = true
+      }
+      await clock.sleep(everyMs, stop.signal)
+    }
+  }
+  const running = run()
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+/** A look may take this long on a busy machine. */
+const settleMs = 15_000
+
+/** Raises these, and clears all others of the kind. Only for what every process on the store sees alike. */
+function reconcile(alarms: AlarmBook, kind: AlarmKind, found: ReadonlyMap<string, AlarmDetails>): void {
+  for (const [subject, details] of found) alarms.raise(kind, subject, details)
+  for (const { subject } of alarms.active(kind)) if (!found.has(subject)) alarms.clear(kind, subject)
+}
+
+/** The health of an account is shared through the store. A busy account needs no operator. */
+function lookAtAccounts({ accounts, alarms }: LookOptions): void {
+  for (const { name, health } of accounts.values()) {
+    const kind = alarmOf(health)
+    const until = new Date(health.pausedUntil).toISOString()
+    if (kind) alarms.raise(kind, name, { paused_until: until, failures: health.failures })
+    for (const other of accountKinds) if (other !== kind) alarms.clear(other, name)
+  }
+}
+
+function alarmOf({ reason, isCredit = false }: AccountView['health']): (typeof accountKinds)[number] | null {
+  if (reason === 'failing') return 'circuit_open'
+  if (reason !== 'credentials') return null
+  return isCredit ? 'account_credit' : 'account_key'
+}
+
+async function lookAtAttempts({ alarms, store, accounts, clock }: LookOptions): Promise<void> {
+  const now = clock.now()
+  const open = await store.attemptsIn('open', mostAttempts)
+  const held = open.filter(({ openedAt }) => now - openedAt >= heldAfterMs)
+  reconcile(alarms, 'attempt_held', byAccount(held))
+  // Without a key nobody sends a bill.
+  const isFree = (name: string) => accounts.get(name)?.key?.isSet === false
+  const orphans = (await store.attemptsIn('orphan', mostAttempts)).filter(
+    ({ openedAt, account }) => now - openedAt < orphansForMs && !isFree(account),
+  )
+  reconcile(alarms, 'orphan_cost', byAccount(orphans))
+}
+
+function byAccount(attempts: readonly Attempt[]): Map<string, AlarmDetails> {
+  const groups = Map.groupBy(attempts, ({ account }) => account)
+  return new Map([...groups].map(([account, of]) => [account, { attempts: of.length, task: of[0]?.task ?? null }]))
+}
+
+async function lookAtQueues({ alarms, store, clock, queueAgeMs }: LookOptions): Promise<void> {
+  const now = clock.now()
+  const old = [...(await store.oldestQueued())].filter(([, at]) => now - at >= queueAgeMs)
+  reconcile(alarms, 'queue_old', new Map(old.map(([card, at]) => [card, { oldest: new Date(at).toISOString() }])))
+}
+
+/** An endpoint that was deleted, or enabled again, is not dead. One that only failed is left to its next delivery. */
+async function lookAtEndpoints({ alarms, store }: LookOptions): Promise<void> {
+  for (const { subject, details } of alarms.active('endpoint_dead')) {
+    const endpoint = await store.endpoint(String(details.owner), subject)
+    const isDisabled = endpoint !== undefined && endpoint.disabledAt !== null
+    if (isDisabled) alarms.raise('endpoint_dead', subject, { ...details, disabled: true })
+    else if (!endpoint || details.disabled === true) alarms.clear('endpoint_dead', subject)
+  }
+}
+
+function lookAtModels({ alarms, catalog, prices, clock }: LookOptions): void {
+  const now = clock.now()
+  const cards = new Set([...catalog.entries.values()].map(({ card }) => card))
+  for (const { id, retiresOn } of cards)
+    if (retiresOn !== undefined && Date.parse(retiresOn) <= now)
+      alarms.raise('model_retired', id, { retires_on: retiresOn })
+  const stale = new Map<string, AlarmDetails>()
+  for (const card of cards) {
+    const on = priceDateOf(card, prices)
+    if (on !== null && now - Date.parse(on) > pricesForMs) stale.set(card.ownedBy, { model: card.id, prices_of: on })
+  }
+  reconcile(alarms, 'price_stale', stale)
+}
+
+/** The date of the catalogue's price, if videos are charged by it. */
+function priceDateOf({ id, facts }: ModelCard, prices: PriceSettings | null): string | null {
+  const hasOwnCost = prices?.rules.some(({ model, cost }) => cost !== undefined && matchesGlob(model, id))
+  return prices === null || hasOwnCost ? null : (facts?.price?.on ?? null)
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, it } from 'node:test'
+import { until } from '../../test/service.ts'
+import { openAlarms } from '../alarms.ts'
+import { manualClock } from '../core/clock.fixture.ts'
+import { sign } from '../core/signature.ts'
+import { openRandom } from '../main/random.ts'
+import type { Upstream, UpstreamRequest } from '../outbound.ts'
+import { openSqlite } from '../stores/sqlite.ts'
+import { type AlarmReceivers, startAlarmPush } from './push.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'filmgate-push-'))
+after(() => rmSync(folder, { recursive: true }))
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const webhook = { url: 'http://10.0.0.7:9000/hook?key=hidden-token', secret }
+const minute = 60_000
+
+interface Sent {
+  to: string
+  init: UpstreamRequest
+  body: { id: string; type: string; text: string; data: { subject: string; cleared_at: string | null } }
+}
+
+/** A real store, and a network and a clock that the test controls. */
+async function openWorld(answer: (sent: Sent) => number = () => 200) {
+  const store = await openSqlite({ folder: mkdtempSync(join(folder, 'data-')), now: 0, onFatal: assert.ifError })
+  const clock = manualClock(1_800_000_000_000)
+  const posts: Sent[] = []
+  const said: string[] = []
+  const say = (event: string, fields = {}) => void said.push(`${event} ${JSON.stringify(fields)}`)
+  const log = { info: say, warn: say, error: say }
+  const alarms = openAlarms({ store, clock, random: openRandom(), log })
+  const upstream = (base: string): Upstream => {
+    const fetch: Upstream['fetch'] = async (path, init) => {
+      const sent = { to: base + path, init, body: JSON.parse(String(init.body)) as Sent['body'] }
+      posts.push(sent)
+      const status = answer(sent)
+      if (status === 0) throw Object.assign(new Error(`no way to ${sent.to}`), { code: 'ECONNREFUSED' })
+      return new Response(null, { status })
+    }
+    return { fetch, send: assert.fail, download: assert.fail }
+  }
+  const { unsentAlarms: unsent, claimAlarm: claim, recordAlarmSent: recordSent, lastAlarmSent: lastSent } = store
+  const queues = [alarms.local, { unsent, claim, recordSent, lastSent }]
+  return {
+    ...{ store, clock, posts, said, alarms },
+    start: (receivers: AlarmReceivers = { webhook, slack: null }) => {
+      const parts = { queues, receivers, outbound: { upstream }, clock, log, hasFiles: () => true }
+      return startAlarmPush({ ...parts, onChange: alarms.onChange })
+    },
+    /** Lets time pass, step by step, until it is so. */
+    until: (what: string, look: () => boolean | Promise<boolean>, stepMs = 1_000) =>
+      until(
+        what,
+        () => {
+          clock.advance(stepMs)
+          return look()
+        },
+        5,
+      ),
+    types: () => posts.map(({ body }) => `${body.type} ${body.data.subject}`),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  }
+}
+
+it('sends the start and the end of an alarm once each, signed like a webhook', async () => {
+  await using world = await openWorld()
+  await using _push = world.start()
+  world.alarms.raise('account_key', 'kling-main', { failures: 1 })
+  await world.until('its start is sent', () => world.posts.length === 1)
+  world.alarms.raise('account_key', 'kling-main', { failures: 2 })
+  world.alarms.clear('account_key', 'kling-main')
+  await world.until('its end is sent', () => world.posts.length === 2)
+  await world.until('that is stored', async () => (await world.store.unsentAlarms(world.clock.now(), 9)).length === 0)
+  assert.deepEqual(world.types(), ['alarm.raised kling-main', 'alarm.cleared kling-main'])
+  const [first, last] = world.posts
+  assert.ok(first && last)
+  assert.equal(first.to, webhook.url)
+  const { headers = {}, body, method } = first.init
+  const [id, timestamp] = [headers['webhook-id'] ?? '', Number(headers['webhook-timestamp'])]
+  assert.deepEqual([method, id], ['POST', first.body.id])
+  assert.equal(headers['webhook-signature'], sign({ id, timestamp, body: String(body) }, [secret]))
+  assert.notEqual(first.body.id, last.body.id)
+  assert.deepEqual([first.body.data.cleared_at, typeof last.body.data.cleared_at], [null, 'string'])
+  assert.ok(!world.said.join('').includes('hidden-token'))
+})
+
+it('repeats what was not accepted, under the same id, and never logs the URL', async () => {
+  const answers = [0, 500, 301]
+  await using world = await openWorld(() => answers.shift() ?? 204)
+  await using _push = world.start()
+  world.alarms.raise('circuit_open', 'main')
+  await world.until('it is accepted', () => world.posts.length === 4)
+  await world.until('that is stored', async () => (await world.store.unsentAlarms(world.clock.now(), 9)).length === 0)
+  assert.equal(new Set(world.posts.map(({ body }) => body.id)).size, 1)
+  const failures = world.said.filter((line) => line.startsWith('an alarm could not be sent'))
+  assert.equal(failures.length, 3)
+  assert.match(failures.join('\n'), /ECONNREFUSED/)
+  assert.doesNotMatch(world.said.join('\n'), /hidden-token|10\.0\.0\.7/)
+})
+
+it('a receiver that fails does not keep the other one from its alarms', async () => {
+  let isDown = true
+  await using world = await openWorld(({ to }) => (isDown && to.startsWith('https://hooks') ? 500 : 200))
+  await using _push = world.start({ webhook, slack: 'https://hooks.example/services/T0/B0/token' })
+  const to = (part: string) => world.posts.filter((post) => post.to.includes(part))
+  for (const subject of ['one', 'two']) {
+    world.alarms.raise('circuit_open', subject)
+    await world.until(`the webhook has ${subject}`, () => to('hook?').some(({ body }) => body.data.subject === subject))
+  }
+  isDown = false
+  const isStored = async () => (await world.store.unsentAlarms(world.clock.now(), 9)).length === 0
+  await world.until('all is sent', async () => to('hooks.example').length > 2 && (await isStored()))
+  assert.equal(to('hook?').length, 2, 'what was accepted is not repeated')
+})
+
+it('Slack gets text and blocks, in which nothing of a client is a link or a mention', async () => {
+  await using world = await openWorld()
+  await using _push = world.start({ webhook: null, slack: 'https://hooks.example/services/T0/B0/token' })
+  world.alarms.raise('limit_reached', '<!channel> & co', { limit: 'spend' })
+  await world.until('it is sent', () => world.posts.length === 1)
+  const { text, blocks } = JSON.parse(String(world.posts[0]?.init.body)) as { text: string; blocks: object[] }
+  assert.equal(text, '[warning] limit_reached: &lt;!channel&gt; &amp; co')
+  assert.match(JSON.stringify(blocks), /limit: spend.*filmgate token show.*docs\/runbook\.md#limit_reached/)
+  assert.doesNotMatch(JSON.stringify(blocks), /<!channel>/)
+})
+
+it('an alarm that comes and goes is sent at most once in 5 minutes', async () => {
+  await using world = await openWorld()
+  await using _push = world.start()
+  const flap = async () => {
+    world.alarms.raise('circuit_open', 'main')
+    await world.alarms.sync()
+    world.alarms.clear('circuit_open', 'main')
+    await world.alarms.sync()
+  }
+  world.alarms.raise('circuit_open', 'main')
+  await world.until('it is sent', () => world.posts.length === 1, 10)
+  world.alarms.clear('circuit_open', 'main')
+  await world.until('its end is sent', () => world.posts.length === 2, 10)
+  for (let count = 0; count < 3; count += 1) await flap()
+  const isStored = async () => (await world.store.unsentAlarms(world.clock.now(), 9)).length === 0
+  await world.until('they are done with', isStored, 100)
+  world.alarms.raise('circuit_open', 'main')
+  await world.alarms.sync()
+  world.alarms.raise('circuit_open', 'other')
+  await world.until('another subject is sent', () => world.posts.length === 3, 100)
+  assert.deepEqual(world.types().slice(2), ['alarm.raised other'])
+  world.clock.advance(5 * minute)
+  await world.until('it still lasts, so it is sent', () => world.posts.length === 4)
+  assert.equal(world.types().at(-1), 'alarm.raised main')
+})
+
+it('what another process left unsent is sent, and what ended long ago is not', async () => {
+  await using world = await openWorld()
+  for (const subject of ['old', 'short', 'active']) {
+    world.alarms.raise('circuit_open', subject)
+    await world.alarms.sync()
+  }
+  world.alarms.clear('circuit_open', 'old')
+  await world.alarms.sync()
+  world.clock.advance(61 * minute)
+  world.alarms.clear('circuit_open', 'short')
+  await world.alarms.sync()
+  const [active] = await world.store.alarms({ status: 'active', limit: 9 })
+  const now = world.clock.now()
+  // A process that was killed while it sent this one.
+  assert.ok(active && (await world.store.claimAlarm(active.id, now, now + 30_000)))
+  await using _push = world.start()
+  await world.until('all is sent', () => world.posts.length === 3)
+  assert.deepEqual(world.types(), ['alarm.raised short', 'alarm.cleared short', 'alarm.raised active'])
+})
+
+it('an alarm about the store is sent while the store is away', async () => {
+  await using world = await openWorld()
+  const queues = [world.alarms.local, { ...world.alarms.local, unsent: () => Promise.reject(new Error('away')) }]
+  const fetch: Upstream['fetch'] = async (path, init) => {
+    world.posts.push({ to: path, init, body: JSON.parse(String(init.body)) })
+    return new Response(null, { status: 200 })
+  }
+  const upstream = () => ({ fetch, send: assert.fail, download: assert.fail })
+  const log = { info() {}, warn() {}, error() {} }
+  const parts = { queues, receivers: { webhook, slack: null }, outbound: { upstream }, clock: world.clock, log }
+  await using _push = startAlarmPush({ ...parts, hasFiles: () => true, onChange: world.alarms.onChange })
+  world.alarms.raise('database_failing', 'web-1', { found: 'full' })
+  await world.until('it is sent', () => world.posts.length === 1)
+  world.alarms.clear('database_failing', 'web-1')
+  await world.until('its end is sent', () => world.posts.length === 2)
+  assert.deepEqual(world.types(), ['alarm.raised web-1', 'alarm.cleared web-1'])
+})
+
+it('two processes send the start and the end once each', async () => {
+  await using world = await openWorld()
+  await using _one = world.start()
+  await using _two = world.start()
+  const subjects = Array.from({ length: 20 }, (_, number) => `account ${number}`)
+  for (const subject of subjects) world.alarms.raise('circuit_open', subject)
+  await world.alarms.sync()
+  for (const subject of subjects) world.alarms.clear('circuit_open', subject)
+  const isStored = async () => (await world.store.unsentAlarms(world.clock.now() + minute, 99)).length === 0
+  await world.until('all is sent', async () => world.posts.length >= 40 && (await isStored()), 10)
+  const expected = subjects.flatMap((subject) => [`alarm.cleared ${subject}`, `alarm.raised ${subject}`])
+  assert.deepEqual(world.types().sort(), expected.sort())
+})

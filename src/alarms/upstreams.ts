@@ -1,0 +1,44 @@
+import type { Clock } from '../core/clock.ts'
+import type { UpstreamSight } from '../outbound.ts'
+import type { Alarms } from '../telemetry/alarms.ts'
+
+interface UpstreamOptions {
+  alarms: Alarms
+  clock: Clock
+  /** The clock of this machine. That of a shared database may differ from it. */
+  systemNow: () => number
+  /** The name of this machine. */
+  machine: string
+}
+
+/** More than a slow response and the whole seconds of a Date header explain. */
+const mostSkewMs = 60_000
+/** How long the time of a provider counts. */
+const freshMs = 10 * 60_000
+
+/** Watches the responses of providers: their clocks, and their certificates. */
+export function watchUpstreams({ alarms, clock, systemNow, machine }: UpstreamOptions) {
+  /** By how much the clock of each host is ahead of ours, and when that was seen. */
+  const skews = new Map<string, { ms: number; at: number }>()
+  return {
+    see({ host, date, certificateFault }: UpstreamSight): void {
+      if (certificateFault !== undefined) return alarms.raise('certificate_failing', host, { code: certificateFault })
+      const at = clock.now()
+      if (date !== null) skews.set(host, { ms: date - at, at })
+      alarms.clear('certificate_failing', host)
+    },
+    /** Compares the clock of this process with those of its database and its providers. */
+    check(): void {
+      const now = clock.now()
+      for (const [host, { at }] of skews) if (Math.abs(now - at) > freshMs) skews.delete(host)
+      const sorted = [...skews.values()].map(({ ms }) => ms).sort((a, b) => a - b)
+      const database = now - systemNow()
+      const isDatabase = Math.abs(database) > mostSkewMs
+      // The one in the middle: a single provider may be wrong itself.
+      const ms = isDatabase ? database : (sorted[Math.floor(sorted.length / 2)] ?? 0)
+      if (Math.abs(ms) <= mostSkewMs) return alarms.clear('clock_wrong', machine)
+      const against = isDatabase ? 'database' : 'providers'
+      alarms.raise('clock_wrong', machine, { against, seconds: Math.round(ms / 1_000) })
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs'
+import { type AccountHealth, type AccountView, type Healths, isLocalName } from '../../core/account.ts'
+import { type Alarm, describeAlarm } from '../../core/alarms.ts'
+import type { AlarmStore, HealthStore, ProbeStore, TaskStore } from '../../stores/store.ts'
+import { OperatorStatus } from '../../wire/alarms.ts'
+import { type HealthDependencies, openReadiness } from '../health.ts'
+import type { Route } from '../route.ts'
+import type { StoredBytes } from '../stored-bytes.ts'
+import { iso } from '../wire.ts'
+import { describeHealth } from './accounts.ts'
+
+export interface StatusDependencies extends HealthDependencies {
+  store: ProbeStore &
+    Pick<TaskStore, 'countUnfinished' | 'oldestQueued' | 'usedSlots'> &
+    Pick<AlarmStore, 'alarms'> &
+    Pick<HealthStore, 'healths'>
+  accounts: ReadonlyMap<string, AccountView>
+  healths: Healths
+  /** Active alarms about the store itself, which this process keeps in memory. */
+  localAlarms?: () => readonly Alarm[]
+  bucketLimit?: number
+  service?: ServiceFacts
+}
+
+/** What the status says about the process that responds. */
+interface ServiceFacts {
+  /** As other processes know it. */
+  readonly name: string
+  readonly store: string
+  readonly bucket: string
+}
+
+const unnamed: ServiceFacts = { name: 'this process', store: 'sqlite', bucket: 'disk' }
+
+/** A process reports every 5 seconds that it lives. */
+const seenMs = 60_000
+const mostAlarms = 100
+
+export function statusRoute(dependencies: StatusDependencies, stored: Pick<StoredBytes, 'all'>): Route {
+  return {
+    at: 'GET /operator/v1/status',
+    id: 'showStatus',
+    summary: 'Show the whole service',
+    description:
+      'Health, processes, accounts, tasks, queues and active alarms. It also responds while the database does not: what is unknown then is null or empty.',
+    responses: { 200: { description: 'The status.', schema: OperatorStatus } },
+    handler: showStatus(dependencies, stored),
+  }
+}
+
+function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
+  const { accounts, clock, log, localAlarms = () => [], bucketLimit = 0, service = unnamed } = dependencies
+  const check = dependencies.readiness ?? openReadiness(dependencies)
+  const version: string = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version
+  return async (): Promise<OperatorStatus> => {
+    const health = await check()
+    const rows = await readRows(dependencies, stored).catch((error) => {
+      log.warn('the status is incomplete, because the store does not respond', { error })
+      return null
+    })
+    const now = clock.now()
+    return {
+      object: 'operator.status',
+      version,
+      at: iso(now),
+      health,
+      store: service.store,
+      bucket: service.bucket,
+      stored_bytes: rows?.bytes ?? null,
+      bucket_limit: bucketLimit === 0 ? null : bucketLimit,
+      processes: [
+        { name: service.name, last_seen: iso(now), responded: true },
+        ...othersIn(rows?.reports ?? [], now).filter(({ name }) => name !== service.name),
+      ],
+      tasks: rows?.tasks ?? null,
+      queues: queuesIn(rows?.oldest ?? new Map(), now),
+      accounts: [...accounts.values()].map(({ name, provider, mode = 'active', concurrency, health }) => ({
+        name,
+        provider: provider.name,
+        mode,
+        health: describeHealth(health, now),
+        slots: concurrency,
+        used_slots: rows?.used.get(name) ?? null,
+      })),
+      alarms: [...localAlarms(), ...(rows?.alarms ?? [])].map(describeAlarm),
+    }
+  }
+}
+
+async function readRows({ store, accounts, healths }: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
+  await healths.refresh()
+  const usedSlots = [...accounts.keys()].map(async (name) => [name, await store.usedSlots([name])] as const)
+  const [tasks, oldest, alarms, reports, bytes, used] = await Promise.all([
+    store.countUnfinished(),
+    store.oldestQueued(),
+    store.alarms({ status: 'active', limit: mostAlarms }),
+    store.healths(),
+    stored.all(),
+    Promise.all(usedSlots),
+  ])
+  return { tasks, oldest, alarms, reports, bytes, used: new Map(used) }
+}
+
+/** Processes report under the names of their local accounts: `studio@NAME`. */
+function othersIn(reports: readonly AccountHealth[], now: number) {
+  const seen = new Map<string, number>()
+  for (const { account, changedAt } of reports) {
+    const name = account.slice(account.indexOf('@') + 1)
+    if (isLocalName(account) && now - changedAt < seenMs) seen.set(name, Math.max(changedAt, seen.get(name) ?? 0))
+  }
+  return [...seen].map(([name, at]) => ({ name, last_seen: iso(at), responded: false }))
+}
+
+function queuesIn(oldest: ReadonlyMap<string, number>, now: number) {
+  return [...oldest]
+    .sort(([, one], [, other]) => one - other)
+    .map(([model, at]) => ({
+      model,
+      oldest_at: iso(at),
+      age_seconds: Math.max(0, Math.floor((now - at) / 1_000)),
+    }))
+}

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { Alarm, AlarmReport } from '../../core/alarms.ts'
+import { newAuditEntry } from './tokens.ts'
+import { decide, fresh, newTask, type StoreWorld, sent } from './world.ts'
+
+export function newReport(number: string, fields: Partial<AlarmReport> = {}): AlarmReport {
+  const id = `alarm_${number.padStart(28, '0')}`
+  return { id, kind: 'account_key', subject: 'main', details: {}, count: 1, at: 10, ...fields }
+}
+
+/** The alarm that the report raises. */
+function raised({ at, ...report }: AlarmReport, fields: Partial<Alarm> = {}): Alarm {
+  return {
+    ...report,
+    raisedAt: at,
+    lastSeen: at,
+    acknowledgedBy: null,
+    acknowledgedAt: null,
+    clearedAt: null,
+    raiseSentAt: null,
+    clearSentAt: null,
+    ...fields,
+  }
+}
+
+const numbersOf = (alarms: readonly Alarm[]) => alarms.map(({ id }) => Number(id.slice(6)))
+
+/** What operators have to know. */
+export function testAlarms(world: StoreWorld): void {
+  testRaising(world)
+  testLists(world)
+  testSending(world)
+  testOverview(world)
+}
+
+function testRaising(world: StoreWorld): void {
+  it('an alarm is raised once for its kind and subject, and further reports are added to it', async () => {
+    await using store = await fresh(world)
+    const various = { text: 'ü "x"', number: 1.5, flag: true, none: null }
+    const first = newReport('1', { subject: 'a "b" ü', details: various })
+    assert.deepEqual(await store.raiseAlarm(first), raised(first))
+    const details = { text: 'later' }
+    const again = await store.raiseAlarm({ ...first, id: newReport('2').id, details, count: 3, at: 40 })
+    assert.deepEqual(again, raised(first, { details, count: 4, lastSeen: 40 }))
+    const late = await store.raiseAlarm({ ...first, id: newReport('3').id, details, at: 20 })
+    assert.deepEqual([late.lastSeen, late.raisedAt, late.count], [40, 10, 5], 'times never go back')
+    const others = [newReport('4', { subject: 'a' }), newReport('5', { subject: first.subject, kind: 'circuit_open' })]
+    for (const other of others) assert.deepEqual(await store.raiseAlarm(other), raised(other))
+    assert.equal((await store.alarms({ status: 'active', limit: 9 })).length, 3)
+  })
+
+  it('of many reports at once, one raises the alarm', async () => {
+    await using store = await fresh(world)
+    const reports = Array.from({ length: 20 }, (_, at) => newReport(String(at)))
+    const found = await Promise.all(reports.map((report) => store.raiseAlarm(report)))
+    assert.equal(new Set(found.map(({ id }) => id)).size, 1)
+    const [alarm, ...others] = await store.alarms({ status: 'all', limit: 99 })
+    assert.deepEqual([alarm?.count, others], [20, []])
+  })
+
+  it('an alarm is cleared once, and the next report raises another one', async () => {
+    await using store = await fresh(world)
+    const report = newReport('1')
+    assert.equal(await store.clearAlarm('account_key', 'main', 5), undefined)
+    await store.raiseAlarm(report)
+    assert.equal(await store.clearAlarm('account_key', 'other', 20), undefined)
+    assert.equal(await store.clearAlarm('circuit_open', 'main', 20), undefined)
+    assert.deepEqual(await store.clearAlarm('account_key', 'main', 20), raised(report, { clearedAt: 20 }))
+    assert.equal(await store.clearAlarm('account_key', 'main', 30), undefined)
+    const next = newReport('2', { at: 30 })
+    assert.deepEqual(await store.raiseAlarm(next), raised(next))
+    assert.deepEqual(await store.alarm(report.id), raised(report, { clearedAt: 20 }))
+  })
+
+  it('alarms that nothing reports any more are cleared by kind', async () => {
+    await using store = await fresh(world)
+    const [old, seen] = [newReport('1', { subject: 'old' }), newReport('2', { subject: 'seen', at: 50 })]
+    const other = newReport('3', { kind: 'circuit_open' })
+    for (const report of [old, seen, other]) await store.raiseAlarm(report)
+    assert.deepEqual(await store.clearUnseenAlarms('account_key', 50, 90), [raised(old, { clearedAt: 90 })])
+    assert.deepEqual(await store.clearUnseenAlarms('account_key', 50, 95), [])
+    assert.deepEqual(numbersOf(await store.alarms({ status: 'active', limit: 9 })), [3, 2])
+  })
+}
+
+function testLists(world: StoreWorld): void {
+  it('lists alarms by status, the newest first, page by page, also when it is opened again', async () => {
+    {
+      await using store = await fresh(world)
+      for (const number of ['1', '2', '3', '4', '5']) await store.raiseAlarm(newReport(number, { subject: number }))
+      for (const subject of ['2', '4']) await store.clearAlarm('account_key', subject, 20)
+    }
+    await using store = await world.open()
+    const list = async (status: 'active' | 'cleared' | 'all', limit: number, after?: string) =>
+      numbersOf(await store.alarms({ status, limit, ...(after && { after }) }))
+    assert.deepEqual(await list('all', 9), [5, 4, 3, 2, 1])
+    assert.deepEqual(await list('active', 2), [5, 3])
+    assert.deepEqual(await list('active', 2, newReport('3').id), [1])
+    assert.deepEqual(await list('cleared', 9), [4, 2])
+    assert.deepEqual(await list('cleared', 9, newReport('3').id), [2])
+  })
+
+  it('an alarm is acknowledged once, with one entry in the audit log', async () => {
+    await using store = await fresh(world)
+    const report = newReport('1')
+    await store.raiseAlarm(report)
+    const entry = newAuditEntry(report.id, { action: 'alarm.acknowledge' })
+    const acknowledge = (id: string, by: string, at: number) => store.acknowledgeAlarm(id, { by, at }, entry)
+    const expected = raised(report, { acknowledgedBy: 'anna', acknowledgedAt: 20 })
+    assert.deepEqual(await acknowledge(report.id, 'anna', 20), expected)
+    assert.deepEqual(await acknowledge(report.id, 'ben', 30), expected)
+    assert.equal(await acknowledge(newReport('2').id, 'ben', 30), undefined)
+    assert.deepEqual(
+      (await store.auditLog({ limit: 9 })).map(({ action, target }) => [action, target]),
+      [['alarm.acknowledge', report.id]],
+    )
+  })
+
+  it('drops alarms some time after they were cleared, a limited number at once', async () => {
+    await using store = await fresh(world)
+    for (const [at, subject] of ['a', 'b', 'c', 'active'].entries())
+      await store.raiseAlarm(newReport(String(at), { subject }))
+    for (const [subject, at] of Object.entries({ a: 300, b: 100, c: 200 }))
+      await store.clearAlarm('account_key', subject, at)
+    assert.equal(await store.trimAlarms(300, 1), 1)
+    assert.equal(await store.trimAlarms(300, 9), 1)
+    assert.equal(await store.trimAlarms(300, 9), 0)
+    assert.deepEqual(numbersOf(await store.alarms({ status: 'all', limit: 9 })), [3, 0])
+  })
+}
+
+function testSending(world: StoreWorld): void {
+  it('one process at a time sends an alarm: its start, and later its end', async () => {
+    await using store = await fresh(world)
+    const report = newReport('1')
+    const unsent = async (now: number) => numbersOf(await store.unsentAlarms(now, 9))
+    await store.raiseAlarm(report)
+    assert.deepEqual(await unsent(10), [1])
+    assert.deepEqual(await store.claimAlarm(report.id, 10, 20), raised(report))
+    assert.deepEqual([await store.claimAlarm(report.id, 19, 29), await unsent(19)], [undefined, []])
+    assert.deepEqual(await unsent(20), [1], 'its sender died')
+    assert.ok(await store.claimAlarm(report.id, 20, 30))
+    await store.recordAlarmSent(report.id, 'raised', 25)
+    assert.deepEqual([await unsent(25), await store.lastAlarmSent('account_key', 'main')], [[], 25])
+    assert.equal(await store.claimAlarm(report.id, 25, 35), undefined)
+    await store.clearAlarm('account_key', 'main', 40)
+    assert.deepEqual(await unsent(40), [1])
+    assert.equal((await store.claimAlarm(report.id, 40, 50))?.raiseSentAt, 25)
+    await store.recordAlarmSent(report.id, 'cleared', 45)
+    const { raiseSentAt, clearSentAt } = (await store.alarm(report.id)) ?? {}
+    assert.deepEqual([raiseSentAt, clearSentAt, await unsent(99)], [25, 45, []])
+  })
+
+  it('knows when an alarm of a kind and subject was last sent', async () => {
+    await using store = await fresh(world)
+    assert.equal(await store.lastAlarmSent('account_key', 'main'), 0)
+    for (const [number, sentAt] of Object.entries({ 1: 50, 2: 0 })) {
+      await store.raiseAlarm(newReport(number))
+      await store.recordAlarmSent(newReport(number).id, 'raised', sentAt)
+      await store.clearAlarm('account_key', 'main', 60)
+    }
+    await store.raiseAlarm(newReport('3', { subject: 'other' }))
+    assert.equal(await store.lastAlarmSent('account_key', 'main'), 50)
+    assert.equal(await store.lastAlarmSent('account_key', 'other'), 0)
+  })
+}
+
+function testOverview(world: StoreWorld): void {
+  it('counts unfinished tasks by state, and knows the oldest queued task of each card', async () => {
+    await using store = await fresh(world)
+    const none = { fetching: 0, queued: 0, held: 0, running: 0, storing: 0 }
+    assert.deepEqual([await store.countUnfinished(), await store.oldestQueued()], [none, new Map()])
+    await sent(store, '1', 'a1')
+    const running = await sent(store, '2', 'a2')
+    assert.ok(await store.record(decide(running, { state: 'running', startedAt: 9 })))
+    const failed = await sent(store, '3', 'a3')
+    assert.ok(await store.record(decide(failed, { state: 'failed' })))
+    const queued = { 4: ['m', 'alice', 70], 5: ['m', 'bob', 40], 6: ['m', 'bob', 60], 7: ['n', 'alice', 50] } as const
+    for (const [number, [card, owner, createdAt]] of Object.entries(queued))
+      await store.insert(newTask(number, { card, owner, createdAt, dueAt: createdAt }))
+    assert.deepEqual(await store.countUnfinished(), { ...none, queued: 4, held: 1, running: 1 })
+    assert.deepEqual(
+      await store.oldestQueued(),
+      new Map([
+        ['m', 40],
+        ['n', 50],
+      ]),
+    )
+  })
+}

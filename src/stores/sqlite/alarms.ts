@@ -1,0 +1,106 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { auditColumns, fromAudit } from '../../core/access-row.ts'
+import {
+  type Alarm,
+  type AlarmEvent,
+  type AlarmKind,
+  type AlarmReport,
+  alarmColumns,
+  fromReport,
+  reportColumns,
+  toAlarm,
+} from '../../core/alarms.ts'
+import type { AuditEntry } from '../../core/audit.ts'
+import { mapReadable } from '../../core/row.ts'
+import type { Acknowledgement, Store } from '../store.ts'
+
+const names = alarmColumns.join(', ')
+/** After the last id: where a list without a cursor begins. */
+const end = '\u{10ffff}'
+const unsent = 'raise_sent_at IS NULL OR cleared_at IS NOT NULL AND clear_sent_at IS NULL'
+
+/** Runs in the writer thread, inside its transaction. */
+export function prepareAlarms(database: DatabaseSync) {
+  const raise = database.prepare(
+    `INSERT INTO alarms (${reportColumns.join(', ')}) VALUES (${reportColumns.map(() => '?').join(', ')})
+     ON CONFLICT (kind, subject) WHERE cleared_at IS NULL DO UPDATE SET count = alarms.count + excluded.count,
+       details = excluded.details, last_seen = max(alarms.last_seen, excluded.last_seen) RETURNING ${names}`,
+  )
+  const clear = database.prepare(
+    `UPDATE alarms SET cleared_at = ? WHERE kind = ? AND subject = ? AND cleared_at IS NULL RETURNING ${names}`,
+  )
+  const clearUnseen = database.prepare(
+    `UPDATE alarms SET cleared_at = ? WHERE kind = ? AND last_seen < ? AND cleared_at IS NULL RETURNING ${names}`,
+  )
+  const acknowledge = database.prepare(
+    `UPDATE alarms SET acknowledged_by = ?2, acknowledged_at = ?3 WHERE id = ?1 AND acknowledged_at IS NULL
+     RETURNING ${names}`,
+  )
+  const one = database.prepare(`SELECT ${names} FROM alarms WHERE id = ?`)
+  const append = database.prepare(
+    `INSERT INTO audit (${auditColumns.join(', ')}) VALUES (${auditColumns.map(() => '?').join(', ')})`,
+  )
+  const claim = database.prepare(
+    `UPDATE alarms SET sending_until = ?3 WHERE id = ?1 AND (sending_until IS NULL OR sending_until <= ?2)
+     AND (${unsent}) RETURNING ${names}`,
+  )
+  const sent = {
+    raised: database.prepare('UPDATE alarms SET raise_sent_at = ?2, sending_until = NULL WHERE id = ?1'),
+    cleared: database.prepare('UPDATE alarms SET clear_sent_at = ?2, sending_until = NULL WHERE id = ?1'),
+  }
+  const trim = database.prepare(
+    `DELETE FROM alarms WHERE id IN (
+       SELECT id FROM alarms INDEXED BY alarms_cleared
+       WHERE cleared_at IS NOT NULL AND cleared_at < ? ORDER BY cleared_at LIMIT ?)`,
+  )
+  return {
+    raiseAlarm(report: AlarmReport): Alarm {
+      const [row] = raise.all(...fromReport(report))
+      if (!row) throw new Error('a raised alarm was not stored')
+      return toAlarm(row)
+    },
+    clearAlarm: (kind: AlarmKind, subject: string, at: number): Alarm | null =>
+      mapReadable(clear.all(at, kind, subject), toAlarm)[0] ?? null,
+    clearUnseenAlarms: (kind: AlarmKind, before: number, at: number): Alarm[] =>
+      mapReadable(clearUnseen.all(at, kind, before), toAlarm),
+    acknowledgeAlarm(id: string, { by, at }: Acknowledgement, entry: AuditEntry): Alarm | null {
+      const [changed] = mapReadable(acknowledge.all(id, by, at), toAlarm)
+      if (changed) append.run(...fromAudit(entry))
+      return changed ?? mapReadable(one.all(id), toAlarm)[0] ?? null
+    },
+    claimAlarm: (id: string, now: number, until: number): Alarm | null =>
+      mapReadable(claim.all(id, now, until), toAlarm)[0] ?? null,
+    recordAlarmSent(id: string, event: AlarmEvent, at: number): void {
+      sent[event].run(id, at)
+    },
+    trimAlarms: (before: number, limit: number) => Number(trim.run(before, limit).changes),
+  }
+}
+
+/** Reads; runs on the main thread. */
+export function prepareAlarmReads(
+  reader: DatabaseSync,
+): Pick<Store, 'alarms' | 'alarm' | 'unsentAlarms' | 'lastAlarmSent'> {
+  const one = reader.prepare(`SELECT ${names} FROM alarms WHERE id = ?`)
+  const list = (condition: string) =>
+    reader.prepare(`SELECT ${names} FROM alarms WHERE ${condition} AND id < ? ORDER BY id DESC LIMIT ?`)
+  const lists = {
+    active: list('cleared_at IS NULL'),
+    cleared: list('cleared_at IS NOT NULL'),
+    all: list('true'),
+  }
+  const waiting = reader.prepare(
+    `SELECT ${names} FROM alarms
+     WHERE (${unsent}) AND (sending_until IS NULL OR sending_until <= ?) ORDER BY id LIMIT ?`,
+  )
+  const last = reader.prepare(
+    `SELECT max(raise_sent_at) AS at FROM alarms
+     WHERE raise_sent_at IS NOT NULL AND kind = ? AND subject = ?`,
+  )
+  return {
+    alarms: async ({ status, after = end, limit }) => mapReadable(lists[status].all(after, limit), toAlarm),
+    alarm: async (id) => mapReadable(one.all(id), toAlarm)[0],
+    unsentAlarms: async (now, limit) => mapReadable(waiting.all(now, limit), toAlarm),
+    lastAlarmSent: async (kind, subject) => Number(last.get(kind, subject)?.at ?? 0),
+  }
+}

@@ -1,0 +1,369 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmdirSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { simulated } from '../simulators/provider.ts'
+import { alarmKindNames, alarmKinds, type describeAlarm } from '../src/core/alarms.ts'
+import { sign } from '../src/core/signature.ts'
+import { certificateFor, listen } from '../src/outbound/loopback.fixture.ts'
+import { Gateway, type GatewayOptions } from './gateway.ts'
+import { jumpingClock, operatorToken, startService, type TestService, until } from './service.ts'
+import { mountDisk, notMounted } from './small-disk.ts'
+import { type Receiver, startReceiver } from './webhook-world.ts'
+
+/* Each alarm is caused for real: it is raised, sent once, and cleared. */
+
+const secret = `whsec_${Buffer.alloc(32, 3).toString('base64')}`
+const minute = 60_000
+/** Much more often than in production. */
+const alarmLookMs = 200
+
+const sendingTo = ({ url }: Receiver) => ({
+  FILMGATE_ALARM_WEBHOOK: `${url}/alarms?key=hidden-token`,
+  FILMGATE_ALARM_WEBHOOK_SECRET: secret,
+  FILMGATE_OPERATOR_TOKEN: operatorToken,
+})
+
+interface Event {
+  id: string
+  type: string
+  data: ReturnType<typeof describeAlarm>
+}
+
+/** What the operator was sent. */
+function eventsOf({ all }: Receiver, kind?: string): Event[] {
+  const events = all.filter(({ path }) => path.startsWith('/alarms')).map(({ body }) => JSON.parse(body) as Event)
+  return events.filter(({ data }) => kind === undefined || data.kind === kind)
+}
+
+interface Watched {
+  service: TestService
+  receiver: Receiver
+}
+
+async function isRaised({ service, receiver }: Watched, kind: string, subject: string): Promise<Event['data']> {
+  const named = (one: Event['data']) => one.kind === kind && one.subject === subject
+  const alarm = await until(`${kind} is raised`, async () => {
+    const { data } = await service.operator<{ data: Event['data'][] }>('/alarms?limit=100')
+    return data.find(named)
+  })
+  await until(`${kind} is sent`, () => eventsOf(receiver, kind).some(({ data }) => named(data)))
+  return alarm
+}
+
+/** It ended, and its start and its end were sent once each. */
+async function isCleared({ service, receiver }: Watched, { id, kind }: Event['data']): Promise<void> {
+  await until(`${kind} is cleared`, async () => {
+    const { data } = await service.operator<{ data: Event['data'][] }>('/alarms?status=cleared&limit=100')
+    return data.some((one) => one.id === id && one.cleared_at !== null)
+  })
+  const own = () => eventsOf(receiver, kind).filter(({ data }) => data.id === id)
+  await until(`the end of ${kind} is sent`, () => own().length > 1)
+  assert.deepEqual(
+    own().map(({ type }) => type),
+    ['alarm.raised', 'alarm.cleared'],
+  )
+}
+
+interface Stage extends Watched, AsyncDisposable {
+  way: Gateway
+}
+
+async function openStage(options: GatewayOptions): Promise<Stage> {
+  await using stack = new AsyncDisposableStack()
+  const receiver = stack.use(await startReceiver())
+  const env = { ...sendingTo(receiver), ...options.env }
+  const way = stack.use(await Gateway.open({ alarmLookMs, ...options, env }))
+  const resources = stack.move()
+  return { way, service: way.service, receiver, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+}
+
+const remove = (service: TestService, id: string) => service.fetch(`/v1/videos/${id}`, { method: 'DELETE' })
+const models = { film: { account: 'main' } }
+
+describe('an alarm is raised, sent once and cleared', () => {
+  for (const [kind, status] of Object.entries({ account_key: 401, account_credit: 402 }))
+    it(`${kind}: the upstream responds with ${status}, until the operator resumes the account`, async () => {
+      await using stage = await openStage({ accounts: { main: {} }, models })
+      const { way, service } = stage
+      way.upstream.setFaults({ next: [{ fault: `submit-${status}-before-accept`, prompt: 'film' }] })
+      const id = await way.submit('film')
+      const alarm = await isRaised(stage, kind, 'main')
+      assert.deepEqual([alarm.severity, alarm.cleared_at, alarm.runbook], ['critical', null, `docs/runbook.md#${kind}`])
+      await service.operator('/accounts/main/resume', 'POST')
+      await isCleared(stage, alarm)
+      await way.makes(id, 'film')
+    })
+
+  it('circuit_open: nothing listens at the address of the account', async () => {
+    const accounts = { main: { base_url: 'http://127.0.0.1:9', concurrency: 9 } }
+    await using stage = await openStage({ accounts, models })
+    const ids = await Promise.all(Array.from({ length: 6 }, (_, number) => stage.way.submit('film', `film ${number}`)))
+    const alarm = await isRaised(stage, 'circuit_open', 'main')
+    for (const id of ids) await remove(stage.service, id)
+    await stage.service.operator('/accounts/main/resume', 'POST')
+    await isCleared(stage, alarm)
+  })
+
+  it('attempt_held: the response to a submit is lost, and the operator gives the task up', async () => {
+    await using stage = await openStage({ accounts: { main: {} }, models })
+    const { way, service } = stage
+    way.upstream.setFaults({ next: [{ fault: 'submit-500-after-accept', prompt: 'film' }] })
+    const id = await way.submit('film')
+    await until('it is held', () => way.isNoted(id, 'outcome unknown'))
+    way.clock.jump(4 * minute)
+    const alarm = await isRaised(stage, 'attempt_held', 'main')
+    assert.deepEqual([alarm.details.attempts, alarm.details.task], [1, id])
+    await until('it is given up', async () => {
+      // A worker may be looking at it at this moment.
+      const headers = { authorization: `Bearer ${operatorToken}` }
+      const answer = await service.fetch(`/operator/v1/tasks/${id}/give_up`, { method: 'POST', headers })
+      return answer.status === 200
+    })
+    await isCleared(stage, alarm)
+  })
+
+  it('orphan_cost: a client deletes a video whose provider can’t be asked any more', async () => {
+    await using stage = await openStage({ accounts: { main: {} }, models })
+    const { way, service } = stage
+    way.upstream.setFaults({ speed: 600_000 })
+    const id = await way.submit('film')
+    await until('it runs', async () => (await way.video(id)).status === 'in_progress')
+    await way.restart({ accounts: { main: { base_url: 'http://127.0.0.1:9' } }, models })
+    await until('its address is missed', () => way.isNoted(id, 'poll met a problem'))
+    await remove(service, id)
+    way.clock.jump(3 * minute)
+    const alarm = await isRaised(stage, 'orphan_cost', 'main')
+    assert.equal(alarm.details.task, id)
+    way.clock.jump(25 * 60 * minute)
+    await isCleared(stage, alarm)
+  })
+
+  it('limit_reached, queue_old: a project has as many waiting videos as it may have, for a long time', async () => {
+    const accounts = { main: { base_url: 'http://127.0.0.1:9' } }
+    await using stage = await openStage({ accounts, models, env: { FILMGATE_QUEUED: '1' } })
+    const { way, service } = stage
+    const id = await way.submit('film')
+    const refused = await until('a submit is refused', async () => {
+      const answer = await service.submit({ model: 'film', prompt: 'another', seconds: '4' })
+      return answer.status !== 200 && answer
+    })
+    assert.equal(refused.status, 429)
+    const limit = await isRaised(stage, 'limit_reached', 'default')
+    assert.equal(limit.details.limit, 'queued')
+    way.clock.jump(16 * minute)
+    const queue = await isRaised(stage, 'queue_old', 'film')
+    await isCleared(stage, limit)
+    await remove(service, id)
+    await isCleared(stage, queue)
+  })
+
+  it('model_retired: the upstream does not know the model, until it does', async () => {
+    await using stage = await openStage({ accounts: { main: {} }, models })
+    const { way } = stage
+    way.upstream.setFaults({ next: [{ fault: 'submit-404-before-accept', prompt: 'old' }] })
+    await way.fails(await way.submit('film', 'old'), 'generation_failed')
+    const alarm = await isRaised(stage, 'model_retired', 'film at main')
+    await way.makes(await way.submit('film', 'new'), 'new')
+    await isCleared(stage, alarm)
+  })
+
+  it('clock_wrong: the clock of the process is an hour ahead of its providers', async () => {
+    await using stage = await openStage({ accounts: { main: {} }, models })
+    const { way } = stage
+    way.clock.jump(60 * minute)
+    await way.makes(await way.submit('film', 'one'), 'one')
+    const alarm = await isRaised(stage, 'clock_wrong', hostname())
+    assert.deepEqual([alarm.details.against, Math.round(Number(alarm.details.seconds) / 60)], ['providers', -60])
+    way.clock.jump(-60 * minute)
+    await isCleared(stage, alarm)
+  })
+
+  it('certificate_failing: the certificate of a provider is self-signed', async () => {
+    await using upstream = await listen(() => undefined, { tls: certificateFor('127.0.0.1') })
+    await using stage = await openStage({ accounts: { main: { base_url: upstream.origin } }, models })
+    const { way, service } = stage
+    const id = await way.submit('film')
+    const alarm = await isRaised(stage, 'certificate_failing', new URL(upstream.origin).host)
+    assert.match(String(alarm.details.code), /CERT/)
+    await remove(service, id)
+    way.clock.jump(61 * minute)
+    await isCleared(stage, alarm)
+  })
+
+  it('price_stale: the prices of a provider are a year old', async () => {
+    await using receiver = await startReceiver()
+    const clock = jumpingClock()
+    const env = { ...sendingTo(receiver), GEMINI_API_KEY: 'a key of Google' }
+    await using service = await startService({ yaml: 'prices: {}', env, world: { clock, alarmLookMs } })
+    clock.jump(400 * 24 * 60 * minute)
+    const alarm = await isRaised({ service, receiver }, 'price_stale', 'google')
+    await service.restart("prices: { models: { '*': { cost: [{ unit: second, price: '0.10' }] } } }")
+    await isCleared({ service, receiver }, alarm)
+  })
+
+  it('model_retired: the day has come from which its vendor may retire a model', async () => {
+    const member = simulated['sim-none']
+    assert.ok(member)
+    const cards = member.cards.map((card) => ({ ...card, id: 'old', provider: 'sim-old', retiresOn: '2026-01-31' }))
+    const members = { ...simulated, 'sim-old': { ...member, cards } }
+    const accounts = { main: {}, other: { provider: 'sim-old' } }
+    await using stage = await openStage({ accounts, models, members })
+    const alarm = await isRaised(stage, 'model_retired', 'old')
+    assert.equal(alarm.details.retires_on, '2026-01-31')
+    await stage.way.restart({ accounts: { main: {} }, models })
+    stage.way.clock.jump(61 * minute)
+    await isCleared(stage, alarm)
+  })
+
+  it('endpoint_dead: the receiver of a client is gone, until its owner enables it again', async () => {
+    await using receiver = await startReceiver()
+    const yaml = `outbound: { allow: ["127.0.0.1:${receiver.port}"] }`
+    await using service = await startService({ yaml, env: sendingTo(receiver), world: { alarmLookMs } })
+    receiver.handle = ({ path }, response) => void response.writeHead(path === '/hook' ? 410 : 200).end()
+    const post = async (path: string, body: object) => {
+      const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+      return (await (await service.fetch(path, init)).json()) as { id: string }
+    }
+    const endpoint = { name: 'films', url: `${receiver.url}/hook`, event_types: ['video.failed'] }
+    const { id } = await post('/v1/webhook_endpoints', endpoint)
+    // A video that fails at once, because its image does not exist.
+    await service.submit({ model: 'studio', prompt: 'x', image: `${receiver.url}/none.png` })
+    const alarm = await isRaised({ service, receiver }, 'endpoint_dead', id)
+    assert.deepEqual([alarm.details.owner, alarm.details.disabled], ['default', true])
+    await post(`/v1/webhook_endpoints/${id}`, {})
+    await isCleared({ service, receiver }, alarm)
+  })
+
+  it('bucket_limit: the videos take as much space as they may', async () => {
+    await using receiver = await startReceiver()
+    const clock = jumpingClock()
+    const env = { ...sendingTo(receiver), FILMGATE_BUCKET_LIMIT: '1MB' }
+    await using service = await startService({ env, world: { clock, alarmLookMs } })
+    const film = { model: 'studio', prompt: 'a red fox in snow at dusk', seconds: '4', size: '1280x720' }
+    const ids: string[] = []
+    const isFull = () => eventsOf(receiver, 'bucket_limit').length > 0
+    while (!isFull() && ids.length < 12) {
+      const answer = await service.submit(film)
+      if (answer.status !== 200) break
+      const { id } = (await answer.json()) as { id: string }
+      ids.push(id)
+      await service.finish(id)
+      clock.jump(2_000)
+    }
+    const alarm = await isRaised({ service, receiver }, 'bucket_limit', 'bucket')
+    for (const id of ids) await remove(service, id)
+    clock.jump(2_000)
+    await isCleared({ service, receiver }, alarm)
+  })
+
+  it('disk_low: the disk fills up, and has space again', async (test) => {
+    const path = mkdtempSync(join(tmpdir(), 'filmgate-low-'))
+    test.after(() => rmdirSync(path))
+    using disk = mountDisk(path, 'size=32m')
+    if (!disk) return test.skip(notMounted)
+    await using receiver = await startReceiver()
+    const env = { ...sendingTo(receiver), FILMGATE_DATA: join(path, 'data'), FILMGATE_DISK_RESERVE: '16MB' }
+    await using service = await startService({ env, world: { alarmLookMs } })
+    disk.fill(12_000_000)
+    const alarm = await isRaised({ service, receiver }, 'disk_low', hostname())
+    disk.free()
+    await isCleared({ service, receiver }, alarm)
+  })
+
+  it('bucket_failing: the folder of the videos is read-only for a while', async (test) => {
+    await using receiver = await startReceiver()
+    await using service = await startService({ env: sendingTo(receiver), world: { alarmLookMs } })
+    const bucket = join(service.data, 'bucket')
+    using disk = mountDisk(bucket, 'size=16m')
+    if (!disk) return test.skip(notMounted)
+    const remount = (how: string) => assert.equal(spawnSync('mount', ['-o', `remount,${how}`, bucket]).status, 0)
+    // A check may be writing at this moment.
+    await until('it is read-only', () => spawnSync('mount', ['-o', 'remount,ro', bucket]).status === 0)
+    const alarm = await isRaised({ service, receiver }, 'bucket_failing', hostname())
+    assert.equal(alarm.details.found, 'read_only')
+    remount('rw')
+    await isCleared({ service, receiver }, alarm)
+  })
+
+  it('database_failing: the disk of the database is full; it is sent from memory', async (test) => {
+    const path = mkdtempSync(join(tmpdir(), 'filmgate-full-'))
+    test.after(() => rmdirSync(path))
+    using disk = mountDisk(path, 'size=16m')
+    if (!disk) return test.skip(notMounted)
+    await using receiver = await startReceiver()
+    const env = { ...sendingTo(receiver), FILMGATE_DATA: join(path, 'data') }
+    await using service = await startService({ env, world: { alarmLookMs } })
+    disk.fill()
+    const prompt = 'long '.repeat(6_000)
+    const types = () => eventsOf(receiver, 'database_failing').map(({ type }) => type)
+    await until('its start is sent', async () => {
+      // The log of the database may have free pages left.
+      if (types().length === 0) await service.submit({ model: 'studio', prompt, seconds: '1', size: '256x256' })
+      return types().length > 0
+    })
+    const status = await service.operator<{ health: { store: string }; alarms: Event['data'][] }>('/status')
+    assert.equal(status.health.store, 'full')
+    assert.ok(status.alarms.some(({ kind }) => kind === 'database_failing'))
+    disk.free()
+    await until('its end is sent', () => types().length > 1)
+    assert.deepEqual(types(), ['alarm.raised', 'alarm.cleared'])
+  })
+})
+
+it('what is sent is signed, has a first aid, and is not sent again after a restart', async () => {
+  await using stage = await openStage({ accounts: { main: {} }, models })
+  const { way, receiver } = stage
+  way.upstream.setFaults({ next: [{ fault: 'submit-402-before-accept', prompt: 'film' }] })
+  await way.submit('film')
+  const alarm = await isRaised(stage, 'account_credit', 'main')
+  const [sent] = receiver.all
+  assert.ok(sent)
+  const [id, timestamp] = [sent.headers['webhook-id'] ?? '', Number(sent.headers['webhook-timestamp'])]
+  assert.equal(sent.headers['webhook-signature'], sign({ id, timestamp, body: sent.body }, [secret]))
+  assert.match(JSON.parse(sent.body).data.first_aid, /Add credit/)
+  await way.restart({ accounts: { main: {} }, models })
+  // A process that starts alone starts with healthy accounts.
+  await isCleared(stage, alarm)
+  const starts = eventsOf(receiver, 'account_credit').filter(({ type }) => type === 'alarm.raised')
+  assert.equal(starts.length, 1)
+  assert.ok(!stage.service.log.join('').includes('hidden-token'))
+})
+
+it('an operator acknowledges an alarm once, and the audit log says who did', async () => {
+  await using stage = await openStage({ accounts: { main: {} }, models })
+  const { way, service } = stage
+  way.upstream.setFaults({ next: [{ fault: 'submit-401-before-accept', prompt: 'film' }] })
+  await way.submit('film')
+  const { id } = await isRaised(stage, 'account_key', 'main')
+  for (let count = 0; count < 2; count += 1) {
+    const alarm = await service.operator<Event['data']>(`/alarms/${id}/acknowledge`, 'POST')
+    assert.deepEqual([alarm.acknowledged_by, alarm.cleared_at], ['operator', null])
+  }
+  const { data } = await service.operator<{ data: { action: string; target: string }[] }>('/audit')
+  assert.deepEqual(
+    data.map(({ action, target }) => [action, target]),
+    [['alarm.acknowledge', id]],
+  )
+  const status = await service.operator<{ alarms: Event['data'][]; accounts: { name: string }[] }>('/status')
+  assert.deepEqual(
+    status.alarms.map(({ kind, acknowledged_by: by }) => [kind, by]),
+    [['account_key', 'operator']],
+  )
+})
+
+it('docs/runbook.md has a section for each kind, with its severity, how to see it and what to type', () => {
+  const page = readFileSync(join(import.meta.dirname, '..', 'docs', 'runbook.md'), 'utf8')
+  const [, ...sections] = page.split(/^## (?=[a-z_]+$)/m)
+  const named = new Map(sections.map((text) => [text.slice(0, text.indexOf('\n')), text]))
+  assert.deepEqual([...named.keys()].sort(), [...alarmKindNames].sort())
+  for (const [kind, text] of named) {
+    const { severity } = alarmKinds[kind as keyof typeof alarmKinds]
+    const parts = ['What happened.', 'How to see it.', 'What to do.', 'It clears', severity]
+    for (const part of parts.map((words) => `**${words}**`))
+      assert.ok(text.includes(part), `${kind} lacks ${part}`)
+    assert.match(text, /```sh\n/, `${kind} has no command`)
+  }
+})
