@@ -2,6 +2,7 @@ import { openLocalAlarms } from './alarms/local.ts'
 import type { AlarmQueue } from './alarms/push.ts'
 import { type Alarm, type AlarmDetails, type AlarmKind, alarmKinds, newAlarmId, toSubject } from './core/alarms.ts'
 import type { Clock, Random } from './core/clock.ts'
+import { openOutage } from './core/outage.ts'
 import type { AlarmStore } from './stores/store.ts'
 import type { Alarms } from './telemetry/alarms.ts'
 import type { Log } from './telemetry/log.ts'
@@ -17,7 +18,7 @@ interface AlarmOptions {
 export interface AlarmBook extends Alarms {
   /** Writes what could not be written, and reads which alarms are active. Throws if the store is unavailable. */
   sync(): Promise<void>
-  /** Those that were active at the last `sync`. */
+  /** Those of the store that were active at the last `sync`, and those of this process. */
   active(kind: AlarmKind): readonly Alarm[]
   /** Clears alarms of a kind that nothing reports any more. */
   clearUnseen(kind: AlarmKind): Promise<void>
@@ -59,7 +60,8 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
   const listeners = new Set<() => void>()
   let active = new Map<string, Alarm>()
   let writing: Promise<void> = Promise.resolve()
-  let isFailing = false
+  const lines = { down: 'alarms could not be stored; they are stored later', up: 'alarms are stored again' }
+  const outage = openOutage({ log, clock, ...lines, level: 'warn' })
 
   const notify = () => {
     for (const listener of listeners) listener()
@@ -99,12 +101,11 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
     Object.assign(one, { isUnsaved: false, isQueued: false, reports: 0, savedAt: at })
     try {
       await (one.isRaised ? writeRaised({ kind, subject, details, count, at }) : writeCleared(kind, subject, at))
-      isFailing = false
+      outage.worked()
     } catch (error) {
       one.isUnsaved = true
       one.reports += count
-      if (!isFailing) log.warn('alarms could not be stored; they are stored later', { error })
-      isFailing = true
+      outage.failed({ error })
     }
   }
 
@@ -146,7 +147,7 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
       const found = await store.alarms({ status: 'active', limit: mostActive })
       active = new Map(found.map((alarm) => [keyOf(alarm), alarm]))
     },
-    active: (kind) => [...active.values()].filter((alarm) => alarm.kind === kind),
+    active: (kind) => [...local.active(), ...active.values()].filter((alarm) => alarm.kind === kind),
     async clearUnseen(kind) {
       const now = clock.now()
       for (const alarm of await store.clearUnseenAlarms(kind, now - alarmKinds[kind].lastsMs, now)) {

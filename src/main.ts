@@ -20,8 +20,10 @@ import { openStoredBytes } from './api/stored-bytes.ts'
 import type { Bucket } from './buckets/bucket.ts'
 import { explainS3, openDisk, openS3, probe } from './buckets/index.ts'
 import type { Config } from './config.ts'
+import type { AlarmKind } from './core/alarms.ts'
 import { openBounded } from './core/bounded.ts'
 import type { Clock, Random } from './core/clock.ts'
+import { figureLimits } from './core/figures.ts'
 import { messageOf } from './core/problem.ts'
 import type { StorageFault } from './core/storage-fault.ts'
 import type { Token } from './core/token.ts'
@@ -46,7 +48,6 @@ import { renewSecrets } from './secrets/renew.ts'
 import { openSecretKeys, withSealedSecrets } from './secrets.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
 import type { Store, StoreMeter } from './stores/store.ts'
-import { figureLimits } from './telemetry/figures.ts'
 import { type Log, openTelemetry } from './telemetry/log.ts'
 import { openMetrics } from './telemetry/metrics.ts'
 import { openTraces } from './telemetry/traces.ts'
@@ -113,7 +114,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const { log } = telemetry
   if (folder.warning) log.warn('other users can read the data folder', { why: folder.warning })
   const times = { now: () => time.now(), monotonic: () => performance.now() }
-  const metrics = stack.use(openMetrics({ catalog: config.catalog, ...times, build: buildOf(config) }))
+  const build = buildOf(config)
+  const metrics = stack.use(openMetrics({ catalog: config.catalog, ...times, build }))
   const places = { folder, random, onFatal: failure.resolve, log, meter: metrics.commits }
   const { store: opened, clock, connections } = await openStore(config, { ...places, clock: others.clock })
   stack.use(opened)
@@ -171,15 +173,12 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   }
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts: accounts.all, clock, log, since })
-  metrics.follow({
-    accounts: accounts.shown,
-    async figures() {
-      await healths.refresh()
-      return store.figures({ accounts: [...accounts.shown.keys()], ...figureLimits })
-    },
-    children: pool.children,
-    connections,
-  })
+  const figures = async () => {
+    await healths.refresh()
+    return store.figures({ accounts: [...accounts.shown.keys()], ...figureLimits })
+  }
+  const countAlarms = (kind: AlarmKind) => alarms.active(kind).length
+  metrics.follow({ accounts: accounts.shown, figures, alarms: countAlarms, children: pool.children, connections })
 
   const tools = {
     bucket,
@@ -202,6 +201,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const readiness = openReadiness({ store, bucket, clock, log, alarms, machine, draining: draining.signal })
   const reserve = { folder: given.data, reserveBytes: config.diskReserveBytes }
   const checkSpace = openFreeSpace({ ...reserve, clock, log, alarms, machine })
+  const stored = openStoredBytes({ store, bucketLimit: config.bucketLimit, clock, log, alarms })
   const api: AppDependencies = {
     catalog: config.catalog,
     access,
@@ -230,12 +230,13 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     unknownParameters: config.unknownParameters,
     prices: config.prices,
     corsOrigins: config.corsOrigins,
-    bucketLimit: config.bucketLimit,
     checkSpace,
     alarms,
     localAlarms: alarms.local.active,
     readiness,
-    service: { name: identity || machine, store: config.store.kind, bucket: config.bucket.kind },
+    bucketLimit: config.bucketLimit,
+    stored,
+    service: { name: identity || machine, ...build },
     trustedProxies: config.trustedProxies,
     metrics,
     metricsAllow: config.metricsAllow,
@@ -253,9 +254,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   // Only one process uses a data folder: after a restart it is the same holder.
   const holder = config.store.kind === 'sqlite' ? 'filmgate' : Buffer.from(random(8)).toString('hex')
   const sending = { ...common, outbound, holder }
-  const stored = openStoredBytes({ store, bucketLimit: config.bucketLimit, clock, log, alarms })
   const look = {
-    ...{ ...common, accounts: accounts.all, healths, catalog: config.catalog, prices: config.prices },
+    ...{ ...common, accounts: accounts.all, figures, catalog: config.catalog, prices: config.prices },
     ...{ queueAgeMs: config.alarms.queueAgeMs, everyMs: alarmLookMs },
     checks: [readiness, () => quietly(checkSpace), () => quietly(stored.checkAll), upstreams.check],
   }

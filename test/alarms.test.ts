@@ -43,6 +43,14 @@ interface Watched {
   receiver: Receiver
 }
 
+/** How many alarms of the kind the metrics show. */
+async function countOf(service: TestService, kind: string): Promise<number> {
+  const response = await service.fetch('/metrics', { headers: { authorization: `Bearer ${operatorToken}` } })
+  const [, count] = new RegExp(`^filmgate_alarms\\{kind="${kind}",severity="\\w+"\\} (\\d+)$`, 'm').exec(await response.text()) ?? []
+  assert.ok(count, kind)
+  return Number(count)
+}
+
 async function isRaised({ service, receiver }: Watched, kind: string, subject: string): Promise<Event['data']> {
   const named = (one: Event['data']) => one.kind === kind && one.subject === subject
   const alarm = await until(`${kind} is raised`, async () => {
@@ -50,6 +58,7 @@ async function isRaised({ service, receiver }: Watched, kind: string, subject: s
     return data.find(named)
   })
   await until(`${kind} is sent`, () => eventsOf(receiver, kind).some(({ data }) => named(data)))
+  await until(`${kind} is in the metrics`, async () => (await countOf(service, kind)) > 0)
   return alarm
 }
 
@@ -61,6 +70,7 @@ async function isCleared({ service, receiver }: Watched, { id, kind }: Event['da
   })
   const own = () => eventsOf(receiver, kind).filter(({ data }) => data.id === id)
   await until(`the end of ${kind} is sent`, () => own().length > 1)
+  await until(`${kind} is not in the metrics any more`, async () => (await countOf(service, kind)) === 0)
   assert.deepEqual(
     own().map(({ type }) => type),
     ['alarm.raised', 'alarm.cleared'],
@@ -307,6 +317,7 @@ describe('an alarm is raised, sent once and cleared', () => {
     const status = await service.operator<{ health: { store: string }; alarms: Event['data'][] }>('/status')
     assert.equal(status.health.store, 'full')
     assert.ok(status.alarms.some(({ kind }) => kind === 'database_failing'))
+    assert.equal(await countOf(service, 'database_failing'), 1)
     disk.free()
     await until('its end is sent', () => types().length > 1)
     assert.deepEqual(types(), ['alarm.raised', 'alarm.cleared'])

@@ -6,6 +6,7 @@ import { it } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { settings } from '../src/config/settings.ts'
 import { loadConfig } from '../src/config.ts'
+import { alarmKindNames } from '../src/core/alarms.ts'
 import { launcher } from './process.ts'
 
 /* The files below deploy/ fit each other and the service. `npm run lint:deploy` checks them with real tools. */
@@ -228,11 +229,13 @@ it('Prometheus scrapes every process, and Grafana finds its data source and its 
   }
 })
 
-it('every alert has a severity, and says what to do', () => {
+it('every alert has a severity, and says what to do; every alarm has one', () => {
   const [group] = documents.get('deploy/grafana/rules.yaml')?.[0]?.groups ?? []
   for (const { alert, labels, annotations } of group.rules as Document[]) {
     assert.ok(['critical', 'warning'].includes(labels.severity), alert)
     assert.ok(annotations.summary && annotations.description && annotations.runbook, alert)
     if (labels.alarm !== undefined) assert.equal(annotations.runbook, `docs/runbook.md#${labels.alarm}`)
   }
+  const alarms = new Set((group.rules as Document[]).flatMap(({ labels }) => labels.alarm ?? []))
+  assert.deepEqual([...alarms].toSorted(), alarmKindNames.toSorted())
 })

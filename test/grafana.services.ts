@@ -6,6 +6,7 @@ import { after, it } from 'node:test'
 import { parse } from 'yaml'
 import { simulated } from '../simulators/provider.ts'
 import { startUpstream, type Upstream } from '../simulators/upstream.ts'
+import { alarmKindNames } from '../src/core/alarms.ts'
 import { providers } from '../src/providers/index.ts'
 import { readEvents } from './listening.ts'
 import { operatorToken, startService, type TestService, until } from './service.ts'
@@ -49,12 +50,20 @@ const causes: Readonly<Record<string, Series>> = {
     'filmgate_bucket_operations_total{operation="put",result="ok"}': '0+1x180',
   },
   FilmgateAccountRefused: { 'filmgate_account_state{account="a",state="credentials"}': '1x180' },
+  FilmgateAccountCredit: { 'filmgate_account_state{account="a",state="credit"}': '1x180' },
   FilmgateCircuitOpen: { 'filmgate_account_state{account="a",state="failing"}': '1x180' },
   FilmgateAccountBusy: { 'filmgate_account_state{account="a",state="busy"}': '1x180' },
   FilmgateAttemptHeld: { 'filmgate_attempts_held{account="a"}': '2x180' },
   FilmgateOrphans: { 'filmgate_orphans{account="a"}': '0x90 1x90' },
   FilmgateQueueOld: { 'filmgate_queue_oldest_seconds{model="m"}': '1000x180' },
   FilmgateDeliveriesFailing: { 'filmgate_deliveries_total{outcome="failed"}': '0+1x180' },
+  FilmgateLimitReached: { 'filmgate_alarms{kind="limit_reached"}': '2x180' },
+  FilmgateDiskLow: { 'filmgate_alarms{kind="disk_low"}': '1x180' },
+  FilmgateBucketLimit: { 'filmgate_alarms{kind="bucket_limit"}': '1x180' },
+  FilmgatePriceStale: { 'filmgate_alarms{kind="price_stale"}': '1x180' },
+  FilmgateModelRetired: { 'filmgate_alarms{kind="model_retired"}': '1x180' },
+  FilmgateClockWrong: { 'filmgate_alarms{kind="clock_wrong"}': '1x180' },
+  FilmgateCertificateFailing: { 'filmgate_alarms{kind="certificate_failing"}': '1x180' },
   FilmgateVideosFailing: {
     'filmgate_tasks_ended_total{model="m",outcome="generation_failed"}': '0+1x180',
     'filmgate_tasks_ended_total{model="m",outcome="completed"}': '0+1x180',
@@ -89,6 +98,7 @@ const healthy: Series = {
   'filmgate_bucket_operations_total{operation="put",result="failed"}': '1x180',
   'filmgate_account_state{account="a",state="active"}': '1x180',
   'filmgate_account_state{account="a",state="credentials"}': '0x180',
+  'filmgate_account_state{account="a",state="credit"}': '0x180',
   'filmgate_account_state{account="a",state="failing"}': '0x180',
   'filmgate_account_state{account="a",state="busy"}': '0x180',
   'filmgate_attempts_held{account="a"}': '0x180',
@@ -108,6 +118,7 @@ const healthy: Series = {
   'filmgate_event_loop_delay_p99_seconds{instance="api"}': '0.01x180',
   'filmgate_start_time_seconds{instance="api"}': '5x180',
   'filmgate_build_info{version="1",instance="api"}': '1x180',
+  ...Object.fromEntries(alarmKindNames.map((kind) => [`filmgate_alarms{kind="${kind}"}`, '0x180'])),
 }
 
 /** A test of promtool: after two hours with these series, exactly these alerts fire. */

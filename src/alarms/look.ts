@@ -1,19 +1,21 @@
 import type { AlarmBook } from '../alarms.ts'
-import type { AccountView, Healths } from '../core/account.ts'
+import type { AccountView } from '../core/account.ts'
 import { type AlarmDetails, type AlarmKind, alarmKindNames, alarmKinds } from '../core/alarms.ts'
-import type { Attempt } from '../core/attempt.ts'
 import type { Catalog, ModelCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
+import type { AttemptFigure, Figures } from '../core/figures.ts'
+import { openOutage } from '../core/outage.ts'
 import type { PriceSettings } from '../core/prices.ts'
 import { matchesGlob } from '../core/token.ts'
-import type { AttemptStore, EndpointStore, TaskStore } from '../stores/store.ts'
+import type { EndpointStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 interface LookOptions {
   alarms: AlarmBook
-  store: Pick<AttemptStore, 'attemptsIn'> & Pick<TaskStore, 'oldestQueued'> & Pick<EndpointStore, 'endpoint'>
+  store: Pick<EndpointStore, 'endpoint'>
+  /** Reads the health of the accounts, which processes share, and the figures of the store. */
+  figures: () => Promise<Figures>
   accounts: ReadonlyMap<string, AccountView>
-  healths: Pick<Healths, 'refresh'>
   catalog: Catalog
   prices: PriceSettings | null
   clock: Clock
@@ -31,8 +33,6 @@ const heldAfterMs = 3 * 60_000
 /** Orphans stay in the store. Only new ones are an alarm. */
 const orphansForMs = 24 * 3_600_000
 const pricesForMs = 90 * 24 * 3_600_000
-/** How many attempts it reads. */
-const mostAttempts = 500
 
 const accountKinds = ['account_key', 'account_credit', 'circuit_open'] as const
 
@@ -44,15 +44,16 @@ export function startAlarmLook(options: LookOptions): AsyncDisposable {
   const { alarms, clock, log, everyMs } = options
   const stop = new AbortController()
   let lookedAt = Number.NEGATIVE_INFINITY
-  let isFailing = false
+  const lines = { down: 'alarms could not be looked for; this is tried again', up: 'alarms are looked for again' }
+  const outage = openOutage({ log, clock, ...lines, level: 'warn' })
 
   async function look(): Promise<void> {
     for (const check of options.checks) await check()
     await alarms.sync()
-    await options.healths.refresh()
+    const figures = await options.figures()
     lookAtAccounts(options)
-    await lookAtAttempts(options)
-    await lookAtQueues(options)
+    lookAtAttempts(options, figures)
+    lookAtQueues(options, figures)
     await lookAtEndpoints(options)
     lookAtModels(options)
     const now = clock.now()
@@ -69,10 +70,9 @@ export function startAlarmLook(options: LookOptions): AsyncDisposable {
     while (!stop.signal.aborted) {
       try {
         await look()
-        isFailing = false
+        outage.worked()
       } catch (error) {
-        if (!isFailing) log.warn('alarms could not be looked for; this is tried again', { error })
-        isFailing = true
+        if (!stop.signal.aborted) outage.failed({ error })
       }
       await clock.sleep(everyMs, stop.signal)
     }
@@ -111,28 +111,27 @@ function alarmOf({ reason, isCredit = false }: AccountView['health']): (typeof a
   return isCredit ? 'account_credit' : 'account_key'
 }
 
-async function lookAtAttempts({ alarms, store, accounts, clock }: LookOptions): Promise<void> {
+function lookAtAttempts({ alarms, accounts, clock }: LookOptions, { open, orphans }: Figures): void {
   const now = clock.now()
-  const open = await store.attemptsIn('open', mostAttempts)
   const held = open.filter(({ openedAt }) => now - openedAt >= heldAfterMs)
   reconcile(alarms, 'attempt_held', byAccount(held))
   // Without a key nobody sends a bill.
   const isFree = (name: string) => accounts.get(name)?.key?.isSet === false
-  const orphans = (await store.attemptsIn('orphan', mostAttempts)).filter(
-    ({ openedAt, account }) => now - openedAt < orphansForMs && !isFree(account),
-  )
-  reconcile(alarms, 'orphan_cost', byAccount(orphans))
+  const recent = orphans.filter(({ openedAt, account }) => now - openedAt < orphansForMs && !isFree(account))
+  reconcile(alarms, 'orphan_cost', byAccount(recent))
 }
 
-function byAccount(attempts: readonly Attempt[]): Map<string, AlarmDetails> {
+function byAccount(attempts: readonly AttemptFigure[]): Map<string, AlarmDetails> {
   const groups = Map.groupBy(attempts, ({ account }) => account)
   return new Map([...groups].map(([account, of]) => [account, { attempts: of.length, task: of[0]?.task ?? null }]))
 }
 
-async function lookAtQueues({ alarms, store, clock, queueAgeMs }: LookOptions): Promise<void> {
+function lookAtQueues({ alarms, clock, queueAgeMs }: LookOptions, { queues }: Figures): void {
   const now = clock.now()
-  const old = [...(await store.oldestQueued())].filter(([, at]) => now - at >= queueAgeMs)
-  reconcile(alarms, 'queue_old', new Map(old.map(([card, at]) => [card, { oldest: new Date(at).toISOString() }])))
+  const old = new Map<string, AlarmDetails>()
+  for (const { card, oldestAt } of queues)
+    if (oldestAt !== null && now - oldestAt >= queueAgeMs) old.set(card, { oldest: new Date(oldestAt).toISOString() })
+  reconcile(alarms, 'queue_old', old)
 }
 
 /** An endpoint that was deleted, or enabled again, is not dead. One that only failed is left to its next delivery. */

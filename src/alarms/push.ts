@@ -2,10 +2,10 @@ import { type Alarm, type AlarmEvent, type AlarmKind, describeAlarm } from '../c
 import { openBell } from '../core/bell.ts'
 import { openBounded } from '../core/bounded.ts'
 import type { Clock } from '../core/clock.ts'
-import { codeOf, Problem } from '../core/problem.ts'
+import { openOutage, openOutages } from '../core/outage.ts'
 import { sign } from '../core/signature.ts'
 import { isAccepted } from '../core/webhook.ts'
-import type { Outbound } from '../outbound.ts'
+import type { Outbound, Posted } from '../outbound.ts'
 import type { Log } from '../telemetry/log.ts'
 import { flapMs } from './local.ts'
 
@@ -28,7 +28,7 @@ export interface AlarmReceivers {
 interface PushOptions {
   queues: readonly AlarmQueue[]
   receivers: AlarmReceivers
-  outbound: Pick<Outbound, 'upstream'>
+  outbound: Pick<Outbound, 'postTrusted'>
   clock: Clock
   log: Log
   /** Calls back after an alarm was raised or cleared. Returns a function that ends this. */
@@ -39,7 +39,7 @@ interface PushOptions {
 
 interface Receiver {
   readonly name: 'webhook' | 'slack'
-  post(event: AlarmEvent, alarm: Alarm): Promise<{ status: number } | { error: string }>
+  post(event: AlarmEvent, alarm: Alarm): Promise<Posted>
   failures: number
   /** Nothing is sent to it before this time. */
   pausedUntil: number
@@ -47,7 +47,6 @@ interface Receiver {
 
 /** How often it looks for alarms of other processes. */
 const idleMs = 5_000
-const postMs = 15_000
 /** Longer than a POST may take. */
 const leaseMs = 30_000
 /** The delay after a failure doubles, up to 5 minutes. It never gives up. */
@@ -68,7 +67,11 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
   const receivers = receiversOf(options, stop.signal)
   /** What a receiver has accepted while another one has not. */
   const accepted = openBounded<true>(1_000)
-  let isFailing = false
+  const lines = { down: 'an alarm could not be sent; it is sent again', up: 'alarms are sent again' }
+  const outages = openOutages({ log, clock, ...lines, level: 'warn' })
+  // The store may be unavailable. Its own alarm is in another queue.
+  const readLines = { down: 'alarms could not be read; they are sent later', up: 'alarms can be read again' }
+  const reading = openOutage({ log, clock, ...readLines, level: 'warn' })
 
   async function deliverTo(receiver: Receiver, event: AlarmEvent, alarm: Alarm): Promise<boolean> {
     const key = `${receiver.name} ${event} ${alarm.id}`
@@ -77,15 +80,14 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
     const posted = await receiver.post(event, alarm)
     if ('status' in posted && isAccepted(posted.status)) {
       receiver.failures = 0
+      outages.worked(receiver.name, { receiver: receiver.name })
       accepted.set(key, true)
       return true
     }
-    stop.signal.throwIfAborted()
     receiver.failures += 1
     const delay = Math.min(mostDelayMs, firstDelayMs * 2 ** (receiver.failures - 1))
     receiver.pausedUntil = clock.now() + delay
-    const about = { receiver: receiver.name, ...posted, failures: receiver.failures, retryInMs: delay }
-    log.warn('an alarm could not be sent; it is sent again', about)
+    outages.failed(receiver.name, { receiver: receiver.name, ...posted, retryInMs: delay })
     return false
   }
 
@@ -118,7 +120,7 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
         if (stop.signal.aborted) return false
         if (await send(queue, alarm)) isBusy = true
       }
-    isFailing = false
+    reading.worked()
     return isBusy
   }
 
@@ -126,9 +128,7 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
     while (!stop.signal.aborted) {
       bell.mute()
       const isBusy = await look().catch((error) => {
-        // The store may be unavailable. Its own alarm is in another queue.
-        if (!isFailing && !stop.signal.aborted) log.warn('alarms could not be read; they are sent later', { error })
-        isFailing = true
+        if (!stop.signal.aborted) reading.failed({ error })
         return false
       })
       if (!isBusy) await bell.wait(idleMs, stop.signal)
@@ -156,26 +156,15 @@ async function skips(queue: AlarmQueue, alarm: Alarm, now: number): Promise<bool
 }
 
 function receiversOf({ receivers: { webhook, slack }, outbound, clock }: PushOptions, stop: AbortSignal): Receiver[] {
-  const opened = (name: Receiver['name'], url: string, toRequest: ToRequest): Receiver => {
-    const { origin, pathname, search } = new URL(url)
-    // The operator's own address: it may be private. Redirects are not followed.
-    const upstream = outbound.upstream(origin)
-    return {
-      name,
-      failures: 0,
-      pausedUntil: 0,
-      async post(event, alarm) {
-        const { headers, body } = toRequest(event, alarm)
-        const signal = AbortSignal.any([stop, AbortSignal.timeout(postMs)])
-        const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body } as const
-        try {
-          return { status: (await upstream.fetch(pathname + search, init, signal)).status }
-        } catch (error) {
-          return { error: errorOf(error) }
-        }
-      },
-    }
-  }
+  const opened = (name: Receiver['name'], url: string, toRequest: ToRequest): Receiver => ({
+    name,
+    failures: 0,
+    pausedUntil: 0,
+    post(event, alarm) {
+      const { headers, body } = toRequest(event, alarm)
+      return outbound.postTrusted(url, { headers: { 'content-type': 'application/json', ...headers }, body }, stop)
+    },
+  })
   return [
     ...(webhook ? [opened('webhook', webhook.url, (...of) => toEvent(...of, webhook.secret, clock))] : []),
     ...(slack === null ? [] : [opened('slack', slack, (...of) => ({ headers: {}, body: toSlack(...of) }))]),
@@ -183,12 +172,6 @@ function receiversOf({ receivers: { webhook, slack }, outbound, clock }: PushOpt
 }
 
 type ToRequest = (event: AlarmEvent, alarm: Alarm) => { headers: Record<string, string>; body: string }
-
-/** A code: a message could quote the URL. */
-function errorOf(error: unknown): string {
-  const { code, cause } = Problem.from(error)
-  return codeOf(cause) ?? code
-}
 
 /** Signed like the webhooks of clients. The id is always the same, so that the receiver can drop repeats. */
 function toEvent(event: AlarmEvent, alarm: Alarm, secret: string, clock: Clock) {

@@ -57,6 +57,8 @@ export interface AppDependencies
     WebhookDependencies {
   store: Store
   access: Access
+  /** The bytes in the bucket, if other parts ask for them, too. */
+  stored?: StoredBytes
   metrics?: Metrics
   /** The addresses that may read metrics without a token. */
   metricsAllow?: readonly string[]
@@ -102,7 +104,7 @@ function allRoutes(
   download: Route,
 ): Route[] {
   const watched = { ...dependencies, listeners: openListeners(dependencies) }
-  const stored = openStoredBytes(dependencies)
+  const { stored = openStoredBytes(dependencies) } = dependencies
   const submit = openSubmit(dependencies, stored)
   const quotes = openQuotes(dependencies)
   const create = createVideo(dependencies, submit, quotes.quote)
@@ -153,7 +155,8 @@ export function buildOperatorApp(dependencies: AppDependencies): FastifyInstance
   const app = openServer({ ...dependencies, turns })
   for (const route of healthRoutes(dependencies)) addRoute(app, route)
   const parts = { ...dependencies, turns, estimates: openEstimates(dependencies), bounds: boundBodies() }
-  const routes = allOperatorRoutes(parts, openQuotes(parts).operatorRoute, openStoredBytes(dependencies))
+  const { stored = openStoredBytes(dependencies) } = dependencies
+  const routes = allOperatorRoutes(parts, openQuotes(parts).operatorRoute, stored)
   const { operator = [], metrics = [] } = Object.groupBy(routes, accessTo)
   const guesses = openGuesses(dependencies.clock)
   app.register(async (scope) => addOperatorRoutes(scope, operator, { ...dependencies, guesses }))

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { Clock } from '../core/clock.ts'
+import { openOutages } from '../core/outage.ts'
 import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
 import type { ProbeStore } from '../stores/store.ts'
 import type { Alarms } from '../telemetry/alarms.ts'
@@ -61,8 +62,8 @@ export function healthRoutes(dependencies: HealthDependencies): Route[] {
  */
 export function openReadiness(dependencies: HealthDependencies): () => Promise<Readiness> {
   const { store, bucket, clock, log, alarms, machine = 'this machine', draining } = dependencies
-  const reportStore = openReport(log, 'the store')
-  const reportBucket = openReport(log, 'the bucket')
+  const reportStore = openReport({ log, clock }, 'the store')
+  const reportBucket = openReport({ log, clock }, 'the bucket')
   const checkRows = shareCheck(() => store.checkWritable(), clock, reportStore)
   const checkBytes = shareCheck(() => bucket.checkWritable?.() ?? lookFor(bucket), clock, reportBucket)
   const note = (kind: 'database_failing' | 'bucket_failing', found: StorageState) => {
@@ -100,14 +101,13 @@ async function lookFor(bucket: Bucket): Promise<void> {
   await (await bucket.open('readyz/probe'))?.[Symbol.asyncDispose]()
 }
 
-/** Logs each change of the result once. */
-function openReport(log: Log, subject: string): (found: StorageState, cause?: unknown) => void {
-  let last: StorageState = 'ok'
-  return (found, cause) => {
-    if (found === last) return
-    last = found
-    if (found === 'ok') log.info(`${subject} can be written again`)
-    else log.error(`${subject} can't be written`, { found, cause })
+/** Logs each fault once, and its end. */
+function openReport(tools: Pick<HealthDependencies, 'log' | 'clock'>, subject: string) {
+  const lines = { down: `${subject} can't be written`, up: `${subject} can be written again` }
+  const outages = openOutages({ ...tools, ...lines })
+  return (found: StorageState, cause?: unknown) => {
+    if (found === 'ok') outages.worked(subject)
+    else outages.failed(subject, { found, cause }, found)
   }
 }
 

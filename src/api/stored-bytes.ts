@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { openBounded } from '../core/bounded.ts'
 import type { Clock } from '../core/clock.ts'
+import { openOutage } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import { storageQuotaReached } from '../core/quotas.ts'
 import type { StoredPlace, TaskStore } from '../stores/store.ts'
@@ -67,7 +68,11 @@ const everyone = ''
 export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: StoredOptions): StoredBytes {
   const counts = openBounded<Count>(mostOwners)
   const running = new Map<string, Promise<number>>()
-  let isFull = false
+  const lines = {
+    down: 'the bucket has reached its limit: no new videos are accepted',
+    up: 'the bucket is below its limit again: new videos are accepted',
+  }
+  const outage = openOutage({ log, clock, ...lines })
 
   function countOf(owner: string): Count {
     const count = counts.get(owner) ?? { sum: null, reserved: 0, since: 0, before: 0 }
@@ -139,14 +144,14 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: 
 
   function checkBucket(): void {
     const bytes = bytesOf(everyone)
-    const wasFull = isFull
-    isFull = bytes >= bucketLimit
-    if (isFull) alarms?.raise('bucket_limit', 'bucket', { stored_bytes: bytes, bucket_limit: bucketLimit })
-    else alarms?.clear('bucket_limit', 'bucket')
-    if (isFull && !wasFull)
-      log.error('the bucket has reached its limit: no new videos are accepted', { storedBytes: bytes, bucketLimit })
-    if (wasFull && !isFull) log.info('the bucket is below its limit again: new videos are accepted')
-    if (isFull) throw new Problem('storage_unavailable', bucketFull, { retryable: true })
+    if (bytes < bucketLimit) {
+      outage.worked()
+      alarms?.clear('bucket_limit', 'bucket')
+      return
+    }
+    outage.failed({ storedBytes: bytes, bucketLimit })
+    alarms?.raise('bucket_limit', 'bucket', { stored_bytes: bytes, bucket_limit: bucketLimit })
+    throw new Problem('storage_unavailable', bucketFull, { retryable: true })
   }
 
   return {

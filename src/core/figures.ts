@@ -2,8 +2,8 @@ import type { Row } from './row.ts'
 import type { TaskPrice } from './task.ts'
 
 /*
- * Figures over all tasks, for metrics. A store counts entries of an index up to a limit and reads a limited number of attempts,
- * so that a read costs the same however many tasks there are.
+ * Figures over all tasks, for metrics, alarms and the status. A store counts entries of an index up to a limit and reads a
+ * limited number of attempts, so that a read costs the same however many tasks there are.
  */
 export interface Figures {
   /** The cards that have queued tasks. */
@@ -31,9 +31,15 @@ export interface FigureRequest {
 interface QueueFigure {
   readonly card: string
   readonly tasks: number
-  /** When the first of these tasks became due; null if none has a time. */
-  readonly dueSince: number | null
+  /** When the oldest task was created, among the first of each owner, up to `mostOwners` owners; null if none is left. */
+  readonly oldestAt: number | null
 }
+
+/** Of so many owners of a card the oldest queued task is read. */
+export const mostOwners = 1_000
+
+/** How far a service counts. docs/metrics.md says it, too. */
+export const figureLimits = { mostCounted: 50_000, mostAttempts: 1_000 }
 
 export const workStates = ['held', 'running', 'storing'] as const
 
@@ -49,6 +55,7 @@ interface SlotFigure {
 }
 
 export interface AttemptFigure {
+  readonly task: string
   readonly account: string
   readonly openedAt: number
   /** Something is known about it: it is not being sent. */
@@ -58,8 +65,8 @@ export interface AttemptFigure {
   readonly currency: string | null
 }
 
-export function toQueueFigure({ card, tasks, due_since: dueSince }: Row): QueueFigure {
-  return { card: String(card), tasks: Number(tasks), dueSince: dueSince === null ? null : Number(dueSince) }
+export function toQueueFigure({ card, tasks, oldest }: Row): QueueFigure {
+  return { card: String(card), tasks: Number(tasks), oldestAt: oldest === null ? null : Number(oldest) }
 }
 
 export function toWorkFigure({ account, state, tasks }: Row): WorkFigure {
@@ -67,12 +74,12 @@ export function toWorkFigure({ account, state, tasks }: Row): WorkFigure {
 }
 
 /** The attempt, the price of its task, and its own usage, each if there is one. */
-export const figureColumns = `attempts.account AS account, attempts.opened_at AS opened_at, attempts.problem AS problem,
+export const figureColumns = `attempts.task AS task, attempts.account AS account, attempts.opened_at AS opened_at, attempts.problem AS problem,
   tasks.price AS price, usages.cost AS cost, usages.currency AS currency`
 
 /** What an attempt cost is known by its usage. Until then its price says what it may cost. */
-export function toAttemptFigure({ account, opened_at: openedAt, problem, price, cost, currency }: Row): AttemptFigure {
-  const about = { account: String(account), openedAt: Number(openedAt), hasProblem: problem !== null }
+export function toAttemptFigure({ task, account, opened_at: openedAt, problem, price, cost, currency }: Row): AttemptFigure {
+  const about = { task: String(task), account: String(account), openedAt: Number(openedAt), hasProblem: problem !== null }
   if (cost !== null) return { ...about, cost: Number(cost), currency: currency as string | null }
   const frozen = price === null ? null : (JSON.parse(String(price)) as TaskPrice)
   return { ...about, cost: frozen?.cost ?? null, currency: frozen?.currency ?? null }

@@ -27,7 +27,6 @@ export const states = [
 ] as const
 // A deleted task, whatever its state, is moved by workers/discard.
 export type State = (typeof states)[number]
-export type UnfinishedState = Exclude<State, 'completed' | 'failed'>
 
 export const statuses = ['queued', 'in_progress', 'completed', 'failed'] as const
 export type Status = (typeof statuses)[number]

@@ -13,9 +13,6 @@ export interface Queue {
 /** A claim looks at up to this many queues: more than it claims, as the tasks of some may have to wait. */
 export const mostQueues = ({ limit }: Pick<QueueLimits, 'limit'>): number => Math.max(32, 2 * limit)
 
-/** The age of the queue is read from up to this many queues. */
-export const mostHeads = 1_000
-
 /** The queues of a card whose owners come after `after`, up to `until`, if that is given. */
 export interface Stretch {
   card: string

@@ -145,12 +145,19 @@ export function openTries(
     while ((await store.failDeliveries(id, step)) === stepRows);
   }
 
-  function noteHealth(endpoint: Endpoint, { state, log: tries }: DeliveryOutcome): void {
-    if (state === 'delivered') alarms?.clear('endpoint_dead', endpoint.id)
-    if (state !== 'failed') return
+  /** For the operator: in the log, and as an alarm if the endpoint is dead. */
+  function noteHealth(endpoint: Endpoint, { state, log: tries }: DeliveryOutcome, about: object): void {
+    const { id } = endpoint
+    if (state === 'delivered') {
+      endpoints.worked(id, { endpoint: id })
+      alarms?.clear('endpoint_dead', id)
+      return
+    }
     const last = tries.at(-1)
+    const { status = null, error = null } = last ?? {}
+    endpoints.failed(id, { ...about, endpoint: id, state, status, error })
     const disabled = last !== undefined && isGone(last)
-    alarms?.raise('endpoint_dead', endpoint.id, { ...ownerHostOf(endpoint), disabled })
+    if (state === 'failed') alarms?.raise('endpoint_dead', id, { ...ownerHostOf(endpoint), disabled })
   }
 
   /** Tries until the lease ends. After that another process may have claimed the delivery. */
@@ -174,11 +181,7 @@ export function openTries(
     try {
       const outcome = await attempt(delivery, endpoint, trace)
       await record(outcome, leaseUntil, about)
-      const { status = null, error = null } = outcome.log.at(-1) ?? {}
-      const { state } = outcome
-      if (state === 'delivered') endpoints.worked(endpoint.id, { endpoint: endpoint.id })
-      else endpoints.failed(endpoint.id, { ...about, endpoint: endpoint.id, state, status, error })
-      noteHealth(endpoint, outcome)
+      noteHealth(endpoint, outcome, about)
     } catch (error) {
       if (!signal.aborted) log.error('a delivery could not be tried', { ...about, error })
     }

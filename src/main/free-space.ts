@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
+import { openOutage } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import type { Alarms } from '../telemetry/alarms.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -22,17 +23,24 @@ interface FreeSpace {
  */
 export function openFreeSpace(options: FreeSpace): () => Promise<void> {
   const { folder, reserveBytes, clock, log, alarms, machine } = options
+  const lines = {
+    down: 'the disk is almost full: no new videos are accepted',
+    up: 'the disk has space again: new videos are accepted',
+  }
+  const outage = openOutage({ log, clock, ...lines })
   let isEnough = true
   let checkedAt = Number.NEGATIVE_INFINITY
   async function check(): Promise<void> {
     const { bavail, bsize } = await statfs(folder)
-    const before = isEnough
-    isEnough = bavail * bsize >= reserveBytes
-    if (isEnough) alarms.clear('disk_low', machine)
-    else alarms.raise('disk_low', machine, { free_bytes: bavail * bsize, reserve_bytes: reserveBytes })
-    if (before && !isEnough)
-      log.error('the disk is almost full: no new videos are accepted', { freeBytes: bavail * bsize, reserveBytes })
-    if (!before && isEnough) log.info('the disk has space again: new videos are accepted')
+    const freeBytes = bavail * bsize
+    isEnough = freeBytes >= reserveBytes
+    if (isEnough) {
+      outage.worked()
+      alarms.clear('disk_low', machine)
+    } else {
+      outage.failed({ freeBytes, reserveBytes })
+      alarms.raise('disk_low', machine, { free_bytes: freeBytes, reserve_bytes: reserveBytes })
+    }
   }
   return async () => {
     if (reserveBytes === 0) return

@@ -15,7 +15,6 @@ import { openFigures } from './postgres/figures.ts'
 import { openInserts, openProbe } from './postgres/inserts.ts'
 import { migrate } from './postgres/migrate.ts'
 import { disown, openMutations } from './postgres/mutations.ts'
-import { openOverview } from './postgres/overview.ts'
 import { openQueue } from './postgres/queue.ts'
 import { openReads } from './postgres/reads.ts'
 import { openSecrets } from './postgres/secrets.ts'
@@ -99,7 +98,6 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSt
     ...openSecrets(database),
     ...openDeclarations(database, wakeups.announceTokens),
     ...openAlarmRows(database),
-    ...openOverview(database),
     async checkWritable() {
       await tidy()
       await probe.check()

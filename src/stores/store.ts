@@ -8,7 +8,7 @@ import type { JobEnd, LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
 import type { CapCounter, Counter } from '../core/spend.ts'
-import type { Json, State, Status, Task, TaskEvent, TaskView, UnfinishedState } from '../core/task.ts'
+import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { StoredToken } from '../core/token.ts'
 import type { QueueLimits } from '../core/turns.ts'
 import type { UsageRecord } from '../core/usage.ts'
@@ -94,10 +94,6 @@ export interface TaskStore {
   accountsInUse(): Promise<string[]>
   /** How many unfinished tasks are pinned to this account. */
   unfinishedOf(account: string): Promise<number>
-  /** How many tasks are in each state. Deleted ones count until their work has ended. */
-  countUnfinished(): Promise<Record<UnfinishedState, number>>
-  /** When the first queued task of each card was created, among the first of each of up to 1000 queues. */
-  oldestQueued(): Promise<Map<string, number>>
   /** How long the last tasks of each card took from start to end, in milliseconds. */
   durations(): Promise<Map<string, number[]>>
 }
@@ -311,8 +307,8 @@ export interface DeclarationStore {
   onDeclarations(listener: () => void): () => void
 }
 
-/** Figures over the tasks of all owners, for metrics. */
-interface FigureStore {
+/** Figures over the tasks of all owners: for metrics, alarms and the status. */
+export interface FigureStore {
   figures(wanted: FigureRequest): Promise<Figures>
 }
 

@@ -86,7 +86,7 @@ export const families = {
     name: 'filmgate_queue_oldest_seconds',
     type: 'gauge',
     labels: ['model'],
-    help: 'How long the queued task waits that has been due for the longest time, of those that are counted.',
+    help: 'Time since the oldest queued task was created. Read from the store: the first task of each project, up to 1000 projects for each model.',
   },
   attempts: {
     name: 'filmgate_attempts_total',
@@ -136,7 +136,7 @@ export const families = {
     type: 'gauge',
     labels: ['account', 'state'],
     help:
-      '1 for the current state of an account, 0 for the others: active; draining, paused (by an operator); credentials, busy (it asked for a pause), failing (its circuit is open).',
+      '1 for the current state of an account, 0 for the others: active; draining, paused (by an operator); credentials (its key was refused), credit (it has none left), busy (it asked for a pause), failing (its circuit is open).',
   },
   accountPausedUntil: {
     name: 'filmgate_account_paused_until_timestamp_seconds',
@@ -208,6 +208,13 @@ export const families = {
     labels: ['currency'],
     help: 'What clients pay for the tasks that ended, in units of the currency.',
   },
+  alarms: {
+    name: 'filmgate_alarms',
+    type: 'gauge',
+    labels: ['kind', 'severity'],
+    help:
+      'Active alarms by kind, with 0 for each kind that has none. Read from the store every 15 seconds, up to 1000; an alarm about the database is counted where it was noticed.',
+  },
   storeUp: {
     name: 'filmgate_store_up',
     type: 'gauge',
@@ -276,8 +283,8 @@ export const families = {
   children: {
     name: 'filmgate_children',
     type: 'gauge',
-    labels: ['job'],
-    help: 'Child processes by their current job; idle has none.',
+    labels: ['activity'],
+    help: 'Child processes by what they do, such as verify or render; idle is nothing.',
   },
   startTime: {
     name: 'filmgate_start_time_seconds',

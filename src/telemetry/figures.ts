@@ -7,9 +7,6 @@ import { type Family, families } from './families.ts'
 import { type Instruments, type Sample, toSamples } from './instruments.ts'
 import type { LabelNames } from './labels.ts'
 
-/** How far the store counts for a scrape. docs/metrics.md says it, too. */
-export const figureLimits = { mostCounted: 50_000, mostAttempts: 1_000 }
-
 /** All scrapes within this time get the same figures. */
 export const freshMs = 5_000
 
@@ -89,8 +86,8 @@ function addQueues(add: Add, { catalog, names, now }: FigureSources): void {
   )
   add(families.queueOldest, ({ queues }) => {
     const oldest = new Map(models().map((model) => [model, 0]))
-    for (const { card, dueSince } of queues) {
-      const waits = dueSince === null ? 0 : Math.max(0, now() - dueSince) / 1_000
+    for (const { card, oldestAt } of queues) {
+      const waits = oldestAt === null ? 0 : Math.max(0, now() - oldestAt) / 1_000
       oldest.set(names.model(card), Math.max(waits, oldest.get(names.model(card)) ?? 0))
     }
     return [...oldest].map(([model, value]) => ({ labels: { model }, value }))
@@ -110,7 +107,7 @@ function addSlots(add: Add, { accounts, names }: FigureSources): void {
   add(families.slotsFree, (found) => byAccount(found, (used, concurrency) => Math.max(0, concurrency - used)))
 }
 
-const accountStates = ['active', 'draining', 'paused', ...pauseReasons] as const
+const accountStates = ['active', 'draining', 'paused', 'credit', ...pauseReasons] as const
 
 /** The health of accounts. It needs no store: other processes report theirs through the figures. */
 export function addAccounts({ sampled }: Pick<Instruments, 'sampled'>, sources: FigureSources): void {
@@ -134,5 +131,6 @@ export function addAccounts({ sampled }: Pick<Instruments, 'sampled'>, sources: 
 /** What an operator decided comes before the health. */
 function stateOf({ mode = 'active', health }: AccountView, now: number): (typeof accountStates)[number] {
   if (mode !== 'active') return mode
-  return isPaused(health, now) ? (health.reason ?? 'active') : 'active'
+  if (!isPaused(health, now)) return 'active'
+  return health.isCredit ? 'credit' : (health.reason ?? 'active')
 }

@@ -36,7 +36,9 @@ function openWorld(figures: () => Promise<Figures> = async () => nothing) {
   const time = { now: 1_000_000, monotonic: 0 }
   const metrics = openMetrics({ catalog, now: () => time.now, monotonic: () => time.monotonic, build })
   const children = () => [{ job: 'verify' }, { job: null }]
-  metrics.follow({ accounts, figures, children, connections: () => ({ total: 3, idle: 1, awaited: 2 }) })
+  const alarms = (kind: string) => Number(kind === 'disk_low')
+  const connections = () => ({ total: 3, idle: 1, awaited: 2 })
+  metrics.follow({ accounts, figures, alarms, children, connections })
   return {
     ...{ metrics, catalog, accounts, time },
     text: () => metrics.render('text'),
@@ -179,11 +181,11 @@ it('the times and the money of a task are those of its row', async () => {
 })
 
 it('figures of the store are shown by state, model, account and currency', async () => {
-  const attempt = { account: 'kling', openedAt: 0, hasProblem: false, cost: 250_000, currency: 'USD' }
+  const attempt = { task: 'video_1', account: 'kling', openedAt: 0, hasProblem: false, cost: 250_000, currency: 'USD' }
   using world = openWorld(async () => ({
     queues: [
-      { card: 'fast', tasks: 3, dueSince: 970_000 },
-      { card: 'gone', tasks: 2, dueSince: null },
+      { card: 'fast', tasks: 3, oldestAt: 970_000 },
+      { card: 'gone', tasks: 2, oldestAt: null },
     ],
     fetching: 1,
     work: [{ account: 'kling', state: 'running', tasks: 4 }],
@@ -194,6 +196,8 @@ it('figures of the store are shown by state, model, account and currency', async
     pendingDeliveries: 7,
   }))
   world.accounts.set('paused', accountOf('paused', { health: { failures: 2, pausedUntil: 1_060_000, reason: 'busy' } }))
+  const noCredit = { failures: 1, pausedUntil: 1_060_000, reason: 'credentials', isCredit: true } as const
+  world.accounts.set('poor', accountOf('poor', { health: noCredit }))
   const lines = linesOf(await world.text())
   for (const line of [
     'filmgate_store_up 1',
@@ -216,12 +220,16 @@ it('figures of the store are shown by state, model, account and currency', async
     'filmgate_account_state{account="kling",state="active"} 1',
     'filmgate_account_state{account="paused",state="busy"} 1',
     'filmgate_account_state{account="paused",state="active"} 0',
+    'filmgate_account_state{account="poor",state="credit"} 1',
+    'filmgate_account_state{account="poor",state="credentials"} 0',
     'filmgate_account_paused_until_timestamp_seconds{account="paused"} 1060',
     'filmgate_account_failures{account="paused"} 2',
     'filmgate_store_connections{state="used"} 2',
     'filmgate_store_connections_awaited 2',
-    'filmgate_children{job="verify"} 1',
-    'filmgate_children{job="idle"} 1',
+    'filmgate_children{activity="verify"} 1',
+    'filmgate_children{activity="idle"} 1',
+    'filmgate_alarms{kind="disk_low",severity="critical"} 1',
+    'filmgate_alarms{kind="price_stale",severity="warning"} 0',
   ])
     assert.ok(lines.includes(line), line)
 })

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { AccountView } from '../core/account.ts'
+import { type AlarmKind, alarmKindNames, alarmKinds } from '../core/alarms.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Figures } from '../core/figures.ts'
 import type { StoreMeter } from '../stores/store.ts'
@@ -44,6 +45,8 @@ interface MetricSources {
   readonly accounts: ReadonlyMap<string, AccountView>
   /** Reads the figures of the store. */
   readonly figures: () => Promise<Figures>
+  /** How many alarms of a kind are active. */
+  readonly alarms: (kind: AlarmKind) => number
   /** The jobs of the child processes; null is idle. */
   readonly children: () => readonly { readonly job: string | null }[]
   /** The connections to the store, if it has some. */
@@ -78,6 +81,7 @@ export function openMetrics({ catalog, now, monotonic, build }: MetricOptions): 
   const commits = openCommitMeter(instruments, monotonic)
   addFigures(instruments, { catalog, accounts, names, now, figures })
   addAccounts(instruments, { catalog, accounts, names, now, figures })
+  addAlarms(instruments, (kind) => sources?.alarms(kind) ?? 0)
   addConnections(instruments, () => sources?.connections?.())
   const watch = addProcess(instruments, { now, build, children: () => sources?.children() ?? [] })
   return {
@@ -153,6 +157,12 @@ function openCommitMeter({ histogram }: Pick<Instruments, 'histogram'>, monotoni
   }
 }
 
+function addAlarms({ sampled }: Pick<Instruments, 'sampled'>, count: MetricSources['alarms']): void {
+  sampled(families.alarms, () =>
+    alarmKindNames.map((kind) => ({ labels: { kind, severity: alarmKinds[kind].severity }, value: count(kind) })),
+  )
+}
+
 function addConnections({ sampled }: Pick<Instruments, 'sampled'>, read: () => Connections | undefined): void {
   sampled(families.connections, () => {
     const found = read()
@@ -182,7 +192,7 @@ function addProcess({ sampled }: Pick<Instruments, 'sampled'>, { now, build, chi
   })
   sampled(families.children, () => {
     const jobs = children().map(({ job }) => [job ?? 'idle', 1] as const)
-    return toSamples('job', [['idle', 0], ...jobs])
+    return toSamples('activity', [['idle', 0], ...jobs])
   })
   const startedAt = now()
   sampled(families.startTime, () => [{ value: startedAt / 1_000 }])

@@ -44,13 +44,16 @@ const StatusAccount = shape('An account, with its slots.', {
   used_slots: orNull(count('How many slots are in use; null if the database does not respond.')),
 })
 
-const StatusTasks = shape('How many tasks are in each state; null if the database does not respond.', {
-  fetching: count('Their reference image is downloaded.'),
-  queued: count('They wait for a slot of an account.'),
-  held: count('They are being sent, or the outcome of that is unknown.'),
-  running: count('Their provider generates them.'),
-  storing: count('Their result is downloaded and verified.'),
-})
+const StatusTasks = shape(
+  'How many tasks are in each state; null if the database does not respond. Counted up to 50000 for each model, or account and state.',
+  {
+    fetching: count('Their reference image is downloaded.'),
+    queued: count('They wait for a slot of an account.'),
+    held: count('They are being sent, or the outcome of that is unknown.'),
+    running: count('Their provider generates them.'),
+    storing: count('Their result is downloaded and verified.'),
+  },
+)
 
 export const OperatorStatus = shape('The whole service on one screen.', {
   object: always('operator.status'),

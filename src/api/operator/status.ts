@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { type AccountHealth, type AccountView, type Healths, isLocalName } from '../../core/account.ts'
 import { type Alarm, describeAlarm } from '../../core/alarms.ts'
-import type { AlarmStore, HealthStore, ProbeStore, TaskStore } from '../../stores/store.ts'
+import { type Figures, figureLimits } from '../../core/figures.ts'
+import type { AlarmStore, FigureStore, HealthStore, ProbeStore } from '../../stores/store.ts'
 import { OperatorStatus } from '../../wire/alarms.ts'
 import { type HealthDependencies, openReadiness } from '../health.ts'
 import type { Route } from '../route.ts'
@@ -10,10 +10,7 @@ import { iso } from '../wire.ts'
 import { describeHealth } from './accounts.ts'
 
 export interface StatusDependencies extends HealthDependencies {
-  store: ProbeStore &
-    Pick<TaskStore, 'countUnfinished' | 'oldestQueued' | 'usedSlots'> &
-    Pick<AlarmStore, 'alarms'> &
-    Pick<HealthStore, 'healths'>
+  store: ProbeStore & FigureStore & Pick<AlarmStore, 'alarms'> & Pick<HealthStore, 'healths'>
   accounts: ReadonlyMap<string, AccountView>
   healths: Healths
   /** Active alarms about the store itself, which this process keeps in memory. */
@@ -26,11 +23,12 @@ export interface StatusDependencies extends HealthDependencies {
 interface ServiceFacts {
   /** As other processes know it. */
   readonly name: string
+  readonly version: string
   readonly store: string
   readonly bucket: string
 }
 
-const unnamed: ServiceFacts = { name: 'this process', store: 'sqlite', bucket: 'disk' }
+const unnamed: ServiceFacts = { name: 'this process', version: 'unknown', store: 'sqlite', bucket: 'disk' }
 
 /** A process reports every 5 seconds that it lives. */
 const seenMs = 60_000
@@ -51,7 +49,6 @@ export function statusRoute(dependencies: StatusDependencies, stored: Pick<Store
 function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
   const { accounts, clock, log, localAlarms = () => [], bucketLimit = 0, service = unnamed } = dependencies
   const check = dependencies.readiness ?? openReadiness(dependencies)
-  const version: string = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version
   return async (): Promise<OperatorStatus> => {
     const health = await check()
     const rows = await readRows(dependencies, stored).catch((error) => {
@@ -61,7 +58,7 @@ function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 
     const now = clock.now()
     return {
       object: 'operator.status',
-      version,
+      version: service.version,
       at: iso(now),
       health,
       store: service.store,
@@ -72,15 +69,15 @@ function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 
         { name: service.name, last_seen: iso(now), responded: true },
         ...othersIn(rows?.reports ?? [], now).filter(({ name }) => name !== service.name),
       ],
-      tasks: rows?.tasks ?? null,
-      queues: queuesIn(rows?.oldest ?? new Map(), now),
+      tasks: rows && tasksIn(rows.figures),
+      queues: queuesIn(rows?.figures.queues ?? [], now),
       accounts: [...accounts.values()].map(({ name, provider, mode = 'active', concurrency, health }) => ({
         name,
         provider: provider.name,
         mode,
         health: describeHealth(health, now),
         slots: concurrency,
-        used_slots: rows?.used.get(name) ?? null,
+        used_slots: rows?.figures.slots.find(({ account }) => account === name)?.used ?? null,
       })),
       alarms: [...localAlarms(), ...(rows?.alarms ?? [])].map(describeAlarm),
     }
@@ -89,16 +86,14 @@ function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 
 
 async function readRows({ store, accounts, healths }: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
   await healths.refresh()
-  const usedSlots = [...accounts.keys()].map(async (name) => [name, await store.usedSlots([name])] as const)
-  const [tasks, oldest, alarms, reports, bytes, used] = await Promise.all([
-    store.countUnfinished(),
-    store.oldestQueued(),
+  const wanted = { accounts: [...accounts.keys()], ...figureLimits }
+  const [figures, alarms, reports, bytes] = await Promise.all([
+    store.figures(wanted),
     store.alarms({ status: 'active', limit: mostAlarms }),
     store.healths(),
     stored.all(),
-    Promise.all(usedSlots),
   ])
-  return { tasks, oldest, alarms, reports, bytes, used: new Map(used) }
+  return { figures, alarms, reports, bytes }
 }
 
 /** Processes report under the names of their local accounts: `studio@NAME`. */
@@ -111,11 +106,24 @@ function othersIn(reports: readonly AccountHealth[], now: number) {
   return [...seen].map(([name, at]) => ({ name, last_seen: iso(at), responded: false }))
 }
 
-function queuesIn(oldest: ReadonlyMap<string, number>, now: number) {
-  return [...oldest]
-    .sort(([, one], [, other]) => one - other)
-    .map(([model, at]) => ({
-      model,
+function tasksIn({ fetching, queues, work }: Figures) {
+  const inState = (state: (typeof work)[number]['state']) =>
+    work.reduce((sum, one) => sum + (one.state === state ? one.tasks : 0), 0)
+  return {
+    fetching,
+    queued: queues.reduce((sum, { tasks }) => sum + tasks, 0),
+    held: inState('held'),
+    running: inState('running'),
+    storing: inState('storing'),
+  }
+}
+
+function queuesIn(queues: Figures['queues'], now: number) {
+  return queues
+    .flatMap(({ card, oldestAt }) => (oldestAt === null ? [] : [{ card, at: oldestAt }]))
+    .sort((one, other) => one.at - other.at)
+    .map(({ card, at }) => ({
+      model: card,
       oldest_at: iso(at),
       age_seconds: Math.max(0, Math.floor((now - at) / 1_000)),
     }))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Alarm, AlarmReport } from '../../core/alarms.ts'
 import { newAuditEntry } from './tokens.ts'
-import { decide, fresh, newTask, type StoreWorld, sent } from './world.ts'
+import { fresh, type StoreWorld } from './world.ts'
 
 export function newReport(number: string, fields: Partial<AlarmReport> = {}): AlarmReport {
   const id = `alarm_${number.padStart(28, '0')}`
@@ -31,7 +31,6 @@ export function testAlarms(world: StoreWorld): void {
   testRaising(world)
   testLists(world)
   testSending(world)
-  testOverview(world)
 }
 
 function testRaising(world: StoreWorld): void {
@@ -163,29 +162,5 @@ function testSending(world: StoreWorld): void {
     await store.raiseAlarm(newReport('3', { subject: 'other' }))
     assert.equal(await store.lastAlarmSent('account_key', 'main'), 50)
     assert.equal(await store.lastAlarmSent('account_key', 'other'), 0)
-  })
-}
-
-function testOverview(world: StoreWorld): void {
-  it('counts unfinished tasks by state, and knows the oldest queued task of each card', async () => {
-    await using store = await fresh(world)
-    const none = { fetching: 0, queued: 0, held: 0, running: 0, storing: 0 }
-    assert.deepEqual([await store.countUnfinished(), await store.oldestQueued()], [none, new Map()])
-    await sent(store, '1', 'a1')
-    const running = await sent(store, '2', 'a2')
-    assert.ok(await store.record(decide(running, { state: 'running', startedAt: 9 })))
-    const failed = await sent(store, '3', 'a3')
-    assert.ok(await store.record(decide(failed, { state: 'failed' })))
-    const queued = { 4: ['m', 'alice', 70], 5: ['m', 'bob', 40], 6: ['m', 'bob', 60], 7: ['n', 'alice', 50] } as const
-    for (const [number, [card, owner, createdAt]] of Object.entries(queued))
-      await store.insert(newTask(number, { card, owner, createdAt, dueAt: createdAt }))
-    assert.deepEqual(await store.countUnfinished(), { ...none, queued: 4, held: 1, running: 1 })
-    assert.deepEqual(
-      await store.oldestQueued(),
-      new Map([
-        ['m', 40],
-        ['n', 50],
-      ]),
-    )
   })
 }

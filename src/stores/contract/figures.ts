@@ -7,7 +7,7 @@ const wanted = { accounts: ['p', 'q'], mostCounted: 100, mostAttempts: 10 }
 const price = { currency: 'USD', charge: 300, cost: 200, billsFailures: false }
 const failed = { state: 'failed', error: { code: 'internal', message: 'no' } } as const
 
-/** Figures over all tasks, for metrics. */
+/** Figures over all tasks. */
 export function testFigures(world: StoreWorld): void {
   it('counts unfinished tasks by card, account and state, the slots that they use, and deliveries', async () => {
     await using store = await fresh(world)
@@ -26,14 +26,14 @@ export function testFigures(world: StoreWorld): void {
     await sent(store, '2', 'b')
     const running = await sent(store, '3', 'c')
     await store.record(decide(running, { state: 'running', startedAt: 15 }, { fact: factOf('c', 'accepted', 'op') }))
-    await store.insert(newTask('4', { dueAt: 7 }))
-    await store.insert(newTask('5', { dueAt: 5, owner: 'bob' }))
-    await store.insert(newTask('6', { dueAt: 9, card: 'n', model: 'n' }))
+    await store.insert(newTask('4', { dueAt: 7, createdAt: 6 }))
+    await store.insert(newTask('5', { dueAt: 8, createdAt: 4, owner: 'bob' }))
+    await store.insert(newTask('6', { dueAt: 9, createdAt: 9, card: 'n', model: 'n' }))
     await store.insert(newTask('7', { state: 'fetching', image: { url: 'https://example.com/a.png' } }))
     const { queues, fetching, work, slots, pendingDeliveries } = await store.figures(wanted)
     assert.deepEqual(queues, [
-      { card: 'm', tasks: 2, dueSince: 5 },
-      { card: 'n', tasks: 1, dueSince: 9 },
+      { card: 'm', tasks: 2, oldestAt: 4 },
+      { card: 'n', tasks: 1, oldestAt: 9 },
     ])
     assert.equal(fetching, 1)
     assert.deepEqual(
@@ -63,7 +63,8 @@ export function testFigures(world: StoreWorld): void {
   it('reads open attempts with what they may cost, and orphans with what they cost', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a', { price })
-    const about = { account: 'p', openedAt: 5, hasProblem: false, cost: 200, currency: 'USD' }
+    const cost = { cost: 200, currency: 'USD' }
+    const about = { task: task.id, account: 'p', openedAt: 5, hasProblem: false, ...cost }
     assert.deepEqual((await store.figures(wanted)).open, [about])
     await store.record(decide(task, {}, { keepsLease: true, fact: { ...factOf('a', 'open'), problem: failed.error } }))
     assert.deepEqual((await store.figures(wanted)).open, [{ ...about, hasProblem: true }])

@@ -1,4 +1,4 @@
-import { figureColumns, toAttemptFigure, toQueueFigure, toWorkFigure } from '../../core/figures.ts'
+import { figureColumns, mostOwners, toAttemptFigure, toQueueFigure, toWorkFigure } from '../../core/figures.ts'
 import { accountScope } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
 import { byTime } from './claims.ts'
@@ -50,10 +50,22 @@ const cardStatement = `WITH RECURSIVE cards AS (
     ) AS next
   ) SELECT card FROM cards`
 
-/** In the order of an index, so that no plan reads the whole table. The same holds for the next ones. */
-const queueStatement = `SELECT count(*) AS tasks, min(due_at) AS due_since FROM (
-    SELECT due_at FROM tasks WHERE state = 'queued' AND card = $1 ORDER BY owner, due_at LIMIT $2
-  ) AS first`
+/**
+ * In the order of an index, so that no plan reads the whole table. The same holds for the next ones. The oldest task is found
+ * by steps from one owner to the next.
+ */
+const queueStatement = `WITH RECURSIVE heads AS (
+    (SELECT owner, created_at FROM tasks WHERE state = 'queued' AND card = $1 ORDER BY owner, due_at LIMIT 1)
+    UNION ALL
+    SELECT next.owner, next.created_at FROM heads, LATERAL (
+      SELECT owner, created_at FROM tasks
+      WHERE state = 'queued' AND card = $1 AND tasks.owner > heads.owner ORDER BY owner, due_at LIMIT 1
+    ) AS next
+  ) SELECT
+    (SELECT min(created_at) FROM (SELECT created_at FROM heads LIMIT ${mostOwners}) AS known) AS oldest,
+    (SELECT count(*) FROM (
+      SELECT 1 FROM tasks WHERE state = 'queued' AND card = $1 ORDER BY owner, due_at LIMIT $2
+    ) AS first) AS tasks`
 
 const workStatement = `SELECT wanted.state, counted.tasks
   FROM (VALUES ('held'), ('running'), ('storing')) AS wanted (state), LATERAL (

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { figureColumns, toAttemptFigure, toQueueFigure, toWorkFigure, workStates } from '../../core/figures.ts'
+import { figureColumns, mostOwners, toAttemptFigure, toQueueFigure, toWorkFigure, workStates } from '../../core/figures.ts'
 import { accountScope } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
 
@@ -8,7 +8,7 @@ const countUpTo = (from: string) => `SELECT count(*) AS tasks FROM (SELECT 1 FRO
 
 /** They run on the main thread, so each statement is a turn of its own: polls come between them. */
 export function prepareFigures(reader: DatabaseSync, accountsInUse: Store['accountsInUse']): Pick<Store, 'figures'> {
-  const { cards, queueOf, workOf } = prepareSteps(reader)
+  const { cards, queueOf, oldestOf, workOf } = prepareSteps(reader)
   const fetching = reader.prepare(countUpTo("tasks INDEXED BY tasks_fetching WHERE state = 'fetching'"))
   const pending = reader.prepare(countUpTo("deliveries INDEXED BY deliveries_due WHERE state = 'pending'"))
   const used = reader.prepare('SELECT count(*) AS used FROM slots WHERE scope = ?')
@@ -23,7 +23,9 @@ export function prepareFigures(reader: DatabaseSync, accountsInUse: Store['accou
 
   return {
     async figures({ accounts, mostCounted, mostAttempts }) {
-      const queues = await inTurns(cards(), (card) => toQueueFigure({ card, ...queueOf.get(card, mostCounted) }))
+      const queues = await inTurns(cards(), (card) =>
+        toQueueFigure({ card, oldest: oldestOf(card), ...queueOf.get(card, mostCounted) }),
+      )
       const work = await inTurns(await accountsInUse(), (account) =>
         workStates.map((state) => toWorkFigure({ account, state, ...workOf.get(account, state, mostCounted) })),
       )
@@ -46,15 +48,25 @@ function prepareSteps(reader: DatabaseSync) {
   const nextCard = reader.prepare(
     "SELECT card FROM tasks INDEXED BY tasks_queue WHERE state = 'queued' AND card > ? ORDER BY card LIMIT 1",
   )
+  const head = reader.prepare(
+    `SELECT owner, created_at FROM tasks INDEXED BY tasks_queue
+     WHERE state = 'queued' AND card = ? AND owner > ? ORDER BY owner, due_at LIMIT 1`,
+  )
   return {
     *cards() {
       for (let row = nextCard.get(''); row; row = nextCard.get(String(row.card))) yield String(row.card)
     },
-    queueOf: reader.prepare(
-      `SELECT count(*) AS tasks, min(due_at) AS due_since FROM (
-         SELECT due_at FROM tasks INDEXED BY tasks_queue WHERE state = 'queued' AND card = ? LIMIT ?
-       )`,
-    ),
+    queueOf: reader.prepare(countUpTo("tasks INDEXED BY tasks_queue WHERE state = 'queued' AND card = ?")),
+    /** When the oldest of a card was created, among the first of each owner. */
+    oldestOf(card: string): number | null {
+      let oldest: number | null = null
+      let row = head.get(card, '')
+      for (let owners = 0; row && owners < mostOwners; owners += 1) {
+        oldest = Math.min(Number(row.created_at), oldest ?? Number.POSITIVE_INFINITY)
+        row = head.get(card, String(row.owner))
+      }
+      return oldest
+    },
     workOf: reader.prepare(
       countUpTo(
         "tasks INDEXED BY tasks_work WHERE state IN ('held', 'running', 'storing') AND account = ? AND state = ?",

@@ -6,7 +6,6 @@ import { prepareAlarmReads } from './alarms.ts'
 import { prepareDeclarationReads } from './declarations.ts'
 import { prepareFigures } from './figures.ts'
 import { missingMigrations } from './migrate.ts'
-import { prepareOverview } from './overview.ts'
 import { prepareReads } from './reads.ts'
 import { prepareSecretReads } from './secrets.ts'
 import { prepareTokenReads } from './tokens.ts'
@@ -126,7 +125,6 @@ function prepareAll(database: DatabaseSync, takeSnapshot: () => void) {
     ...prepareDeclarationReads(database),
     ...prepareFigures(database, reads.accountsInUse),
     ...prepareAlarmReads(database),
-    ...prepareOverview(database),
     read(owner: string, id: string) {
       takeSnapshot()
       return reads.read(owner, id)
