@@ -55,9 +55,9 @@ interface Exported {
         traceId: string
         spanId: string
         parentSpanId?: string
-        attributes: Pairs
-        events: { name: string }[]
-        status: { code: number }
+        attributes?: Pairs
+        events?: { name: string }[]
+        status?: { code?: number }
       }[]
     }[]
   }[]
@@ -66,7 +66,7 @@ interface Exported {
 function readSpans({ resourceSpans }: Exported): CollectedSpan[] {
   return resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>
-      spans.map(({ name, traceId, spanId, parentSpanId = '', attributes, events, status }) => ({
+      spans.map(({ name, traceId, spanId, parentSpanId = '', attributes = [], events = [], status = {} }) => ({
         name,
         traceId,
         spanId,
