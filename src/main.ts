@@ -248,7 +248,17 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
-  const common = { ...telemetry, traces, alarms, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
+  const common = {
+    ...telemetry,
+    traces,
+    alarms,
+    access,
+    store,
+    clock,
+    random,
+    hasFiles: openFilesLeft(clock, log),
+    roundMs,
+  }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent, meter: metrics.tasks }
   const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
   // Only one process uses a data folder: after a restart it is the same holder.

@@ -46,7 +46,8 @@ interface Watched {
 /** How many alarms of the kind the metrics show. */
 async function countOf(service: TestService, kind: string): Promise<number> {
   const response = await service.fetch('/metrics', { headers: { authorization: `Bearer ${operatorToken}` } })
-  const [, count] = new RegExp(`^filmgate_alarms\\{kind="${kind}",severity="\\w+"\\} (\\d+)$`, 'm').exec(await response.text()) ?? []
+  const [, count] =
+    new RegExp(`^filmgate_alarms\\{kind="${kind}",severity="\\w+"\\} (\\d+)$`, 'm').exec(await response.text()) ?? []
   assert.ok(count, kind)
   return Number(count)
 }
@@ -373,8 +374,7 @@ it('docs/runbook.md has a section for each kind, with its severity, how to see i
   for (const [kind, text] of named) {
     const { severity } = alarmKinds[kind as keyof typeof alarmKinds]
     const parts = ['What happened.', 'How to see it.', 'What to do.', 'It clears', severity]
-    for (const part of parts.map((words) => `**${words}**`))
-      assert.ok(text.includes(part), `${kind} lacks ${part}`)
+    for (const part of parts.map((words) => `**${words}**`)) assert.ok(text.includes(part), `${kind} lacks ${part}`)
     assert.match(text, /```sh\n/, `${kind} has no command`)
   }
 })

@@ -105,7 +105,7 @@ function lookAtAccounts({ accounts, alarms }: LookOptions): void {
   }
 }
 
-function alarmOf({ reason, isCredit = false }: AccountView['health']): (typeof accountKinds)[number] | null {
+function alarmOf({ reason, isCredit }: AccountView['health']): (typeof accountKinds)[number] | null {
   if (reason === 'failing') return 'circuit_open'
   if (reason !== 'credentials') return null
   return isCredit ? 'account_credit' : 'account_key'

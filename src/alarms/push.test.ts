@@ -96,14 +96,18 @@ it('repeats what was not accepted, under the same id, and never logs the URL', a
   await world.until('that is stored', async () => (await world.store.unsentAlarms(world.clock.now(), 9)).length === 0)
   assert.equal(new Set(world.posts.map(({ body }) => body.id)).size, 1)
   const failures = world.said.filter((line) => line.startsWith('an alarm could not be sent'))
-  assert.deepEqual(failures, ['an alarm could not be sent; it is sent again {"receiver":"webhook","error":"connection_failed","retryInMs":1000}'])
+  assert.deepEqual(failures, [
+    'an alarm could not be sent; it is sent again {"receiver":"webhook","error":"connection_failed","retryInMs":1000}',
+  ])
   assert.ok(world.said.some((line) => /^alarms are sent again .*"failures":3/.test(line)))
   assert.doesNotMatch(world.said.join('\n'), /hidden-token|10\.0\.0\.7/)
 })
 
 it('a receiver that fails does not keep the other one from its alarms', async () => {
   let isDown = true
-  await using world = await openWorld(({ to }) => (isDown && to.startsWith('https://hooks') ? responded(500) : accepted))
+  await using world = await openWorld(({ to }) =>
+    isDown && to.startsWith('https://hooks') ? responded(500) : accepted,
+  )
   await using _push = world.start({ webhook, slack: 'https://hooks.example/services/T0/B0/token' })
   const to = (part: string) => world.posts.filter((post) => post.to.includes(part))
   for (const subject of ['one', 'two']) {

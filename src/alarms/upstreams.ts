@@ -22,10 +22,9 @@ export function watchUpstreams({ alarms, clock, systemNow, machine }: UpstreamOp
   const skews = new Map<string, { ms: number; at: number }>()
   return {
     see({ host, date, certificateFault }: UpstreamSight): void {
-      if (certificateFault !== undefined) return alarms.raise('certificate_failing', host, { code: certificateFault })
-      const at = clock.now()
-      if (date !== null) skews.set(host, { ms: date - at, at })
-      alarms.clear('certificate_failing', host)
+      if (date !== null) skews.set(host, { ms: date - clock.now(), at: clock.now() })
+      if (certificateFault === undefined) alarms.clear('certificate_failing', host)
+      else alarms.raise('certificate_failing', host, { code: certificateFault })
     },
     /** Compares the clock of this process with those of its database and its providers. */
     check(): void {
@@ -36,9 +35,9 @@ export function watchUpstreams({ alarms, clock, systemNow, machine }: UpstreamOp
       const isDatabase = Math.abs(database) > mostSkewMs
       // The one in the middle: a single provider may be wrong itself.
       const ms = isDatabase ? database : (sorted[Math.floor(sorted.length / 2)] ?? 0)
-      if (Math.abs(ms) <= mostSkewMs) return alarms.clear('clock_wrong', machine)
-      const against = isDatabase ? 'database' : 'providers'
-      alarms.raise('clock_wrong', machine, { against, seconds: Math.round(ms / 1_000) })
+      const details = { against: isDatabase ? 'database' : 'providers', seconds: Math.round(ms / 1_000) }
+      if (Math.abs(ms) > mostSkewMs) alarms.raise('clock_wrong', machine, details)
+      else alarms.clear('clock_wrong', machine)
     },
   }
 }

@@ -23,7 +23,7 @@ export function metricsRoute({ render }: Pick<Metrics, 'render'>): Route {
         description: 'The metrics.',
         type: 'text/plain',
         schema: { type: 'string', description: 'A line for each series, in the text format 0.0.4.' },
-        others: { [openMetricsType]: { type: 'string', description: 'The same as OpenMetrics 1.0.' } },
+        alternatives: { [openMetricsType]: { type: 'string', description: 'The same as OpenMetrics 1.0.' } },
       },
     },
     async handler({ headers }: FastifyRequest, reply: FastifyReply) {

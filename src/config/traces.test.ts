@@ -63,10 +63,12 @@ it('every mistake is reported with its fix, and no value that may be a secret', 
     OTEL_TRACES_SAMPLER_ARG: '10 %',
     FILMGATE_TRACE_PROMPTS: 'maybe',
   })
-  assert.deepEqual(
-    list.map((line) => line.split(': ', 1)[0]).sort(),
-    ['FILMGATE_TRACE_PROMPTS', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_PROTOCOL', 'OTEL_TRACES_SAMPLER_ARG'],
-  )
+  assert.deepEqual(list.map((line) => line.split(': ', 1)[0]).sort(), [
+    'FILMGATE_TRACE_PROMPTS',
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'OTEL_EXPORTER_OTLP_PROTOCOL',
+    'OTEL_TRACES_SAMPLER_ARG',
+  ])
   assert.ok(!list.join().includes('hunter2'))
   assert.match(mistakesOf('', { ...endpoint, OTEL_TRACES_SAMPLER: 'jaeger' }).join(), /use one of: always_on, parent/)
   const wrong = mistakesOf('', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://user:hunter2@collector' }).join()

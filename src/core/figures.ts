@@ -78,8 +78,21 @@ export const figureColumns = `attempts.task AS task, attempts.account AS account
   tasks.price AS price, usages.cost AS cost, usages.currency AS currency`
 
 /** What an attempt cost is known by its usage. Until then its price says what it may cost. */
-export function toAttemptFigure({ task, account, opened_at: openedAt, problem, price, cost, currency }: Row): AttemptFigure {
-  const about = { task: String(task), account: String(account), openedAt: Number(openedAt), hasProblem: problem !== null }
+export function toAttemptFigure({
+  task,
+  account,
+  opened_at: openedAt,
+  problem,
+  price,
+  cost,
+  currency,
+}: Row): AttemptFigure {
+  const about = {
+    task: String(task),
+    account: String(account),
+    openedAt: Number(openedAt),
+    hasProblem: problem !== null,
+  }
   if (cost !== null) return { ...about, cost: Number(cost), currency: currency as string | null }
   const frozen = price === null ? null : (JSON.parse(String(price)) as TaskPrice)
   return { ...about, cost: frozen?.cost ?? null, currency: frozen?.currency ?? null }

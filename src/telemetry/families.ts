@@ -40,8 +40,7 @@ export const families = {
     name: 'filmgate_tasks',
     type: 'gauge',
     labels: ['state'],
-    help:
-      'Unfinished tasks by state: fetching, queued, held, running, storing. Counted in the store, up to 50000 for each model, or account and state.',
+    help: 'Unfinished tasks by state: fetching, queued, held, running, storing. Counted in the store, up to 50000 for each model, or account and state.',
   },
   tasksCreated: {
     name: 'filmgate_tasks_created_total',
@@ -104,8 +103,7 @@ export const families = {
     name: 'filmgate_money_at_risk',
     type: 'gauge',
     labels: ['currency'],
-    help:
-      'What providers may charge for the attempts of unknown outcome, in units of the currency. Unknown costs count 0.',
+    help: 'What providers may charge for the attempts of unknown outcome, in units of the currency. Unknown costs count 0.',
   },
   orphans: {
     name: 'filmgate_orphans',
@@ -135,8 +133,7 @@ export const families = {
     name: 'filmgate_account_state',
     type: 'gauge',
     labels: ['account', 'state'],
-    help:
-      '1 for the current state of an account, 0 for the others: active; draining, paused (by an operator); credentials (its key was refused), credit (it has none left), busy (it asked for a pause), failing (its circuit is open).',
+    help: '1 for the current state of an account, 0 for the others: active; draining, paused (by an operator); credentials (its key was refused), credit (it has none left), busy (it asked for a pause), failing (its circuit is open).',
   },
   accountPausedUntil: {
     name: 'filmgate_account_paused_until_timestamp_seconds',
@@ -154,8 +151,7 @@ export const families = {
     name: 'filmgate_upstream_requests_total',
     type: 'counter',
     labels: ['account', 'call', 'result'],
-    help:
-      'Requests to providers. The call is send (a submit), fetch (polls and lookups) or download; the result is an HTTP status, its class (4xx), unreachable (nothing was sent) or failed.',
+    help: 'Requests to providers. The call is send (a submit), fetch (polls and lookups) or download; the result is an HTTP status, its class (4xx), unreachable (nothing was sent) or failed.',
   },
   upstreamSeconds: {
     name: 'filmgate_upstream_request_duration_seconds',
@@ -212,8 +208,7 @@ export const families = {
     name: 'filmgate_alarms',
     type: 'gauge',
     labels: ['kind', 'severity'],
-    help:
-      'Active alarms by kind, with 0 for each kind that has none. Read from the store every 15 seconds, up to 1000; an alarm about the database is counted where it was noticed.',
+    help: 'Active alarms by kind, with 0 for each kind that has none. Read from the store every 15 seconds, up to 1000; an alarm about the database is counted where it was noticed.',
   },
   storeUp: {
     name: 'filmgate_store_up',
@@ -251,8 +246,7 @@ export const families = {
     name: 'filmgate_bucket_operations_total',
     type: 'counter',
     labels: ['operation', 'result'],
-    help:
-      'Operations of the bucket: put, adopt, open, remove, check or link; ok, missing (there is no such object) or failed.',
+    help: 'Operations of the bucket: put, adopt, open, remove, check or link; ok, missing (there is no such object) or failed.',
   },
   bucketSeconds: {
     name: 'filmgate_bucket_operation_duration_seconds',
@@ -265,8 +259,7 @@ export const families = {
     name: 'filmgate_event_loop_delay_p99_seconds',
     type: 'gauge',
     labels: [],
-    help:
-      'The delay of the event loop that one in a hundred samples exceeds. Sampled every 20 ms, since the scrape before.',
+    help: 'The delay of the event loop that one in a hundred samples exceeds. Sampled every 20 ms, since the scrape before.',
   },
   loopDelayMax: {
     name: 'filmgate_event_loop_delay_max_seconds',

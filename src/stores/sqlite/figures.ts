@@ -1,5 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { figureColumns, mostOwners, toAttemptFigure, toQueueFigure, toWorkFigure, workStates } from '../../core/figures.ts'
+import {
+  figureColumns,
+  mostOwners,
+  toAttemptFigure,
+  toQueueFigure,
+  toWorkFigure,
+  workStates,
+} from '../../core/figures.ts'
 import { accountScope } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
 
