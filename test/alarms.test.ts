@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmdirSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -290,6 +290,8 @@ describe('an alarm is raised, sent once and cleared', () => {
     const bucket = join(service.data, 'bucket')
     using disk = mountDisk(bucket, 'size=16m')
     if (!disk) return test.skip(notMounted)
+    // The folder in which files are written first. On the fresh disk it is missing.
+    mkdirSync(join(bucket, 'incoming'), { recursive: true })
     const remount = (how: string) => assert.equal(spawnSync('mount', ['-o', `remount,${how}`, bucket]).status, 0)
     // A check may be writing at this moment.
     await until('it is read-only', () => spawnSync('mount', ['-o', 'remount,ro', bucket]).status === 0)
