@@ -309,7 +309,11 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         [{ ...running, price }, undefined, 2],
         [{ ...running, price: { ...price, billsFailures: false } }, undefined, 2],
         [{ ...running, price }, { state: 'failed', usage: null, error: refused }, 2],
-        [{ ...running, price: { ...price, billsFailures: false } }, { state: 'failed', usage: null, error: refused }, 0],
+        [
+          { ...running, price: { ...price, billsFailures: false } },
+          { state: 'failed', usage: null, error: refused },
+          0,
+        ],
         [{ ...running, price, state: 'storing' }, undefined, 2],
         // Between two routes: the first provider did not bill its failure.
         [{ ...running, price: { ...price, billsFailures: false }, state: 'queued' }, undefined, 0],

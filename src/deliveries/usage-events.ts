@@ -110,7 +110,12 @@ function openGaps(store: Pick<UsageStore, 'lastUsage'>, clock: Clock) {
   let marks: { number: number; at: number }[] = []
   return async (records: readonly UsageRecord[], sent: number, now: number): Promise<readonly UsageRecord[]> => {
     // `now` is from before the records were read, and a mark from after its number was read.
-    marks = marks.slice(Math.max(0, marks.findLastIndex(({ at }) => now - at >= gapMs)))
+    marks = marks.slice(
+      Math.max(
+        0,
+        marks.findLastIndex(({ at }) => now - at >= gapMs),
+      ),
+    )
     const [first] = marks
     const settled = first && now - first.at >= gapMs ? first.number : 0
     const isGap = ({ number }: UsageRecord, at: number) => number !== (records[at - 1]?.number ?? sent) + 1

@@ -76,10 +76,12 @@ export function configured(kind: DeclarationKind, name: string): Problem {
 
 /** What was declared and is not in force, each with the reason. */
 export function listUnused(declared: Declared, ...kinds: DeclarationKind[]): string[] {
-  return kinds.flatMap((kind) => declared.all(kind)).flatMap((declaration) => {
-    const why = declared.whyUnused(declaration)
-    return why === null ? [] : [`${declaration.name}: ${why}`]
-  })
+  return kinds
+    .flatMap((kind) => declared.all(kind))
+    .flatMap((declaration) => {
+      const why = declared.whyUnused(declaration)
+      return why === null ? [] : [`${declaration.name}: ${why}`]
+    })
 }
 
 /** Nothing could generate the queued tasks of a model that is gone: they would wait until their deadline. */

@@ -193,7 +193,9 @@ function testCosts(world: StoreWorld): void {
     }
     // It was about to be sent to its next route.
     const between = await runs('1')
-    assert.ok(await store.record(decide(between, { state: 'queued', operation: null, dueAt: 50 }, { keepsLease: true })))
+    assert.ok(
+      await store.record(decide(between, { state: 'queued', operation: null, dueAt: 50 }, { keepsLease: true })),
+    )
     assert.ok(await store.delete('alice', between.id, 20))
     assert.ok(await store.remove(between))
     assert.deepEqual(await balances(store, between), {})
