@@ -56,7 +56,7 @@ export async function startService(
     PATH: process.env.PATH ?? '',
     FILMGATE_PORT: '0',
     FILMGATE_RATE: '0',
-    FILMGATE_QUEUED: '0',
+    ...(knows('FILMGATE_QUEUED') && { FILMGATE_QUEUED: '0' }),
     FILMGATE_OPERATOR_TOKEN: 'bench-operator',
     FILMGATE_DATA: data,
     FILMGATE_CONFIG: config,
@@ -69,6 +69,11 @@ export async function startService(
   const flags = ['--semi-space-growth-factor=1']
   const { child, line } = await startScript([...flags, script, '0'], env, `${data}.log`)
   return running(child, line, 'SIGTERM')
+}
+
+/** An older source, which is compared with this one, refuses settings that it does not know. */
+function knows(setting: string): boolean {
+  return readFileSync(new URL('../src/config/settings.ts', import.meta.url), 'utf8').includes(setting)
 }
 
 /** Every job returns `film`, or a tiny one. */

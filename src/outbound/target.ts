@@ -74,7 +74,8 @@ const PRIVATE_NAMES = [
 /** The rules for a URL from the configuration: its own host is trusted, on its own port. */
 export function trusting(text: string, rules: Rules): Rules {
   const url = URL.parse(text)
-  return url === null ? rules : { ...rules, allow: [...rules.allow, { host: hostOf(url), port: portOf(url) }] }
+  if (url === null) return rules
+  return { ...rules, allow: [...rules.allow, { host: hostOf(url).replace(/\.$/, ''), port: portOf(url) }] }
 }
 
 /** Parses a URL, absolute or (for a redirect) relative to `base`, without a lookup. Throws a UrlRefusal. */
@@ -103,7 +104,7 @@ export function readTarget(text: string, rules: Rules, base?: URL): Target {
 }
 
 function hostOf({ hostname }: URL): string {
-  return hostname.replace(/\.$/, '').replace(/^\[|\]$/g, '')
+  return hostname.replace(/^\[|\]$/g, '')
 }
 
 function portOf({ port, protocol }: URL): number {
