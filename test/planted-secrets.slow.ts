@@ -253,7 +253,7 @@ it('no secret is in clear in any response, log line, span, column or file', asyn
   assert.equal(collector.receiver.all[0]?.headers.authorization, `Bearer ${planted.collector}`)
 
   const parts = witness.parts()
-  assert.equal(new Set(parts.map(([, part]) => part)).size, 11)
+  assert.equal(new Set(parts.map(([, part]) => part)).size, 12)
   for (const [name, part] of parts) {
     const answers = witness.seen.filter(({ text }) => text.includes(part)).map(({ where }) => where)
     assert.deepEqual(answers, [], `${name} is in a response`)
