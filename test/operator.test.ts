@@ -266,7 +266,8 @@ describe('a held task', () => {
     assert.deepEqual([seen.status, seen.error.code], ['failed', 'submission_unknown'])
     const { data } = (await call('/attempts?state=abandoned')).body
     assert.ok(data.some(({ task }) => task === id))
-    assert.match(service.log.join(''), new RegExp(`"event":"operator: given up","task":"${id}","operator":"operator"`))
+    const line = `"event":"operator: given up","request":"req_\\w+","task":"${id}","operator":"operator"`
+    assert.match(service.log.join(''), new RegExp(line))
     const [entry] = (await call('/audit?limit=1')).body.data
     const { action, target, actor, before, after } = entry as unknown as Record<string, { state: string }>
     assert.deepEqual([action, target, actor], ['task.give_up', id, 'config:operator'])

@@ -16,7 +16,7 @@ import { assertTracedOverKill } from './trace-world.ts'
  * built once by the builder of the collector, which needs Go and a few minutes.
  */
 
-const version = 'v0.139.0'
+const version = 'v0.160.0'
 const cache = join(import.meta.dirname, `../node_modules/.cache/filmgate-collector-${version}`)
 
 /** Returns the program. */
