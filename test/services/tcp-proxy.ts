@@ -14,6 +14,8 @@ export type CommitFate = 'lost' | 'answerLost' | 'late' | 'last'
 /** A proxy before a PostgreSQL server that causes faults. */
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number
+  /** How many connections it has accepted. */
+  readonly connections: number
   /** Connections stay open, and nothing passes. */
   hang(): void
   goOn(): void
@@ -56,6 +58,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
 
 class Breaker implements TcpProxy {
   port = 0
+  connections = 0
   #target: number
   readonly #links = new Set<Link>()
   readonly #server = createServer({ noDelay: true, allowHalfOpen: true }, (client) => this.#join(client))
@@ -118,6 +121,7 @@ class Breaker implements TcpProxy {
   }
 
   #join(client: Socket): void {
+    this.connections += 1
     const server = connect({ port: this.#target, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
     const link: Link = { client, server, statements: '', begun: false }
     this.#links.add(link)
