@@ -217,8 +217,8 @@ it('the usage webhook needs a web address, its token needs a webhook, and no mis
 
 it('usage is kept for 400 days, or for as long as the setting says', () => {
   const day = 86_400_000
-  assert.equal(load('').usageKeptMs, 400 * day)
-  assert.equal(load('', { FILMGATE_USAGE_RETENTION: '90d' }).usageKeptMs, 90 * day)
+  assert.equal(load('').usageRetentionMs, 400 * day)
+  assert.equal(load('', { FILMGATE_USAGE_RETENTION: '90d' }).usageRetentionMs, 90 * day)
   const mistakes = mistakesOf('', { FILMGATE_USAGE_RETENTION: '90' }).join('\n')
   assert.match(mistakes, /FILMGATE_USAGE_RETENTION: '90' can't be used.*use a number and a unit: 90s/)
 })

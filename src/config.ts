@@ -32,7 +32,7 @@ export interface Config {
   role: Role
   retentionMs: number
   /** How long the usage of ended tasks is kept. */
-  usageKeptMs: number
+  usageRetentionMs: number
   /** Where the usage of ended tasks is sent; null if it is not. */
   usageWebhook: { readonly url: string; readonly token: string | null } | null
   /** Whether `/docs` and `/openapi.json` exist. */
@@ -105,7 +105,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const [ratePerMinute, queued, storedBytes] = [read('rate'), read('queued'), read('stored-bytes')]
   const [diskReserveBytes, bucketLimit] = [read('disk-reserve'), read('bucket-limit')]
-  const usageKeptMs = read('usage-retention')
+  const usageRetentionMs = read('usage-retention')
   const [webhookUrl, webhookToken] = [read('usage-webhook'), read('usage-webhook-token')]
   if (webhookToken !== null && raw('usage-webhook').text === undefined)
     mistakes.add(raw('usage-webhook-token').where, 'there is no URL for this token', 'set FILMGATE_USAGE_WEBHOOK, too')
@@ -138,7 +138,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     data,
     ...places,
     retentionMs,
-    usageKeptMs,
+    usageRetentionMs,
     usageWebhook: webhookUrl === null ? null : { url: webhookUrl, token: webhookToken },
     docs,
     ratePerMinute,
@@ -160,7 +160,6 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
       ...keys,
       ...secretsOf(places.store),
       ...(webhookToken === null ? [] : [webhookToken]),
-      ...secretsInQuery(webhookUrl),
       ...secretsIn(raw('secret-key').text),
     ],
     prices,
@@ -186,14 +185,6 @@ function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistak
 /** Each key of the setting, for the log to remove. */
 function secretsIn(text = ''): string[] {
   return text.split(/[,\n]/).flatMap((key) => key.trim() || [])
-}
-
-/** Each value in the query of a URL, as it is sent and as it was meant: it may be a key. */
-function secretsInQuery(text: string | null): string[] {
-  const url = text === null ? null : URL.parse(text)
-  if (!url) return []
-  const sent = [...url.search.matchAll(/=([^&]+)/g)].map(([, value = '']) => value)
-  return [...new Set([...sent, ...url.searchParams.values()])]
 }
 
 /** An unknown variable with the prefix is a typo, which must not silently leave the default. */

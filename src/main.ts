@@ -197,7 +197,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
   const common = { ...telemetry, access, store, clock, random, hasFiles: openFilesLeft(clock, log), roundMs }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent }
-  const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
+  const upkeep = { ...common, usageRetentionMs: config.usageRetentionMs }
   // Only one process uses a data folder: after a restart it is the same holder.
   const holder = config.store.kind === 'sqlite' ? 'filmgate' : Buffer.from(random(8)).toString('hex')
   const sending = { ...common, outbound, holder }

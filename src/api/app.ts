@@ -25,7 +25,7 @@ import { declaredModelRoutes } from './operator/models.ts'
 import { searchRoute } from './operator/search.ts'
 import { type TokenDependencies, tokenRoutes } from './operator/tokens.ts'
 import { operatorRoutes } from './operator.ts'
-import { openPieceTurns } from './pieces.ts'
+import { openPieceTurns, type PieceTurns } from './pieces.ts'
 import { openPolls } from './polls.ts'
 import { isQuote, openQuotes, quotePath } from './quote.ts'
 import { limitQuotes, limitWrites, openRates } from './rates.ts'
@@ -83,9 +83,11 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   return app
 }
 
+type Parts = AppDependencies & UploadHooks & { turns: PieceTurns }
+
 /** In the order of the documentation. */
 function allRoutes(
-  dependencies: AppDependencies & UploadHooks & Pick<ClientHooks, 'identify'> & { estimates: Estimates },
+  dependencies: Parts & Pick<ClientHooks, 'identify'> & { estimates: Estimates },
   download: Route,
 ): Route[] {
   const watched = { ...dependencies, listeners: openListeners(dependencies) }
@@ -113,11 +115,7 @@ function allRoutes(
   ]
 }
 
-function allOperatorRoutes(
-  dependencies: AppDependencies & UploadHooks,
-  quote: Route,
-  stored: Pick<StoredBytes, 'of'>,
-): Route[] {
+function allOperatorRoutes(dependencies: Parts, quote: Route, stored: Pick<StoredBytes, 'of'>): Route[] {
   return [
     ...operatorRoutes(dependencies),
     searchRoute(dependencies),

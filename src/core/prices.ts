@@ -84,8 +84,10 @@ export interface PricedRequest {
   readonly sourceSeconds: number
 }
 
-/** In US dollars, as on the cards. */
-const plainPrices: PriceSettings = { currency: 'USD', unpriced: 'refuse', region: null, rules: [] }
+/** Of the prices on the cards, and of an operator who names no other. */
+export const usualCurrency = 'USD'
+
+const plainPrices: PriceSettings = { currency: usualCurrency, unpriced: 'refuse', region: null, rules: [] }
 
 /**
  * The settings for a token. Without prices of the operator, videos of a token with a spend cap have the prices of the

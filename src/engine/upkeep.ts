@@ -11,7 +11,7 @@ interface UpkeepOptions {
   clock: Clock
   log: Log
   /** How long the usage of ended tasks is kept. */
-  usageKeptMs: number
+  usageRetentionMs: number
 }
 
 /** A client that reconnects within this time receives every notice that it missed. */
@@ -23,7 +23,7 @@ export const reportsKeptMs = 24 * 3_600_000
 const everyMs = 60_000
 
 /** Drops rows that are not needed any more: at the start, and every minute. */
-export function startUpkeep({ store, clock, log, usageKeptMs }: UpkeepOptions): AsyncDisposable {
+export function startUpkeep({ store, clock, log, usageRetentionMs }: UpkeepOptions): AsyncDisposable {
   const stop = new AbortController()
   /** Each call returns how many rows it dropped: fewer than `stepRows` if none are left. */
   const trims = {
@@ -32,7 +32,7 @@ export function startUpkeep({ store, clock, log, usageKeptMs }: UpkeepOptions): 
     'deliveries to deleted endpoints': () => store.trimStrayDeliveries(stepRows),
     'attempts of removed tasks': () => store.trimRemovedAttempts(removedMs, stepRows),
     'reports of ended processes': () => trimReports(clock.now() - reportsKeptMs),
-    'old usage': () => store.trimUsage(clock.now() - usageKeptMs, stepRows),
+    'old usage': () => store.trimUsage(clock.now() - usageRetentionMs, stepRows),
   }
 
   /** Each process reports under the names of its own local accounts. */
