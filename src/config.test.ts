@@ -195,12 +195,11 @@ it('a FILMGATE_TOKEN for the command line does not keep the service from startin
 })
 
 it('the usage webhook needs a web address, its token needs a webhook, and no mistake shows either', () => {
-  const url = 'https://meter.example/api/v1/events?key=an%20other%20secret&v=1'
+  const url = 'https://meter.example/api/v1/events'
   const given = { FILMGATE_USAGE_WEBHOOK: url, FILMGATE_USAGE_WEBHOOK_TOKEN: 'a long secret' }
   const { usageWebhook, secrets } = load('', given)
   assert.deepEqual(usageWebhook, { url, token: 'a long secret' })
   assert.ok(secrets.includes('a long secret'))
-  for (const secret of ['an%20other%20secret', 'an other secret']) assert.ok(secrets.includes(secret), secret)
   assert.equal(load('').usageWebhook, null)
   for (const [env, mistake] of [
     [{ FILMGATE_USAGE_WEBHOOK: 'ftp://secret' }, /FILMGATE_USAGE_WEBHOOK: its value can't be used.*use a URL such as/],

@@ -274,6 +274,7 @@ it('a request that can not be used names the field', async () => {
     [{ name: '' }, 'name', /is empty/],
     [{ name: ' x' }, 'name', /spaces at an end/],
     [{ name: 'default' }, 'name', /reserved/],
+    [{ name: 'x', project: 'tok_000000000000' }, 'project', /begins with 'tok_'/],
     [{ name: 'x', kind: 'robot' }, 'kind', /Allowed: 'client', 'operator'/],
     [{ name: 'x', role: 'viewer' }, 'role', /for operator tokens/],
     [{ name: 'x', rate: -1 }, 'rate', /-1/],

@@ -66,10 +66,11 @@ export function openDeclared(options: DeclaredOptions): Declared {
   const othersThan = (id: string) => present().filter((one) => isInForce(one) && declarationId(one) !== id)
 
   async function putInForce(): Promise<void> {
-    hide([...rows.values()].flatMap(({ key }) => key ?? []))
     const settled = settle(present(), combining)
+    const stored = [...rows.values()].flatMap(({ key }) => key ?? [])
     // A key of several lines is used as one line.
-    hide(settled.combined.accounts.flatMap(({ credential }) => credential ?? []))
+    const used = settled.combined.accounts.flatMap(({ credential }) => credential ?? [])
+    hide([...new Set([...stored, ...used])])
     for (const [id, why] of settled.unused)
       if (unused.get(id) !== why) warn('a declaration is not in force', { declaration: id, why })
     unused = settled.unused

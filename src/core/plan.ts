@@ -1,16 +1,8 @@
 import { auditColumns, fromAudit } from './access-row.ts'
 import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
 import type { AuditEntry } from './audit.ts'
-import {
-  costOfEnd,
-  costOfRemoval,
-  isReserved,
-  type JobEnd,
-  postClose,
-  postCost,
-  postReserve,
-  settlementOf,
-} from './ledger.ts'
+import type { JobEnd } from './ledger.ts'
+import { costOfEnd, costOfRemoval, isReserved, postClose, postCost, postReserve, settlementOf } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import type { Refusal } from './quotas.ts'
 import {

@@ -91,10 +91,12 @@ const plainPrices: PriceSettings = { currency: usualCurrency, unpriced: 'refuse'
 
 /**
  * The settings for a token. Without prices of the operator, videos of a token with a spend cap have the prices of the
- * cards. Operators see those, too.
+ * cards. Operators see those, too. A token with a cap gets nothing that can't be counted.
  */
 export function pricesFor(settings: PriceSettings | null, { spend, kind }: Pick<Token, 'spend' | 'kind'>) {
-  return settings ?? (spend?.length || kind === 'operator' ? plainPrices : null)
+  const isCapped = Boolean(spend?.length)
+  if (!settings) return isCapped || kind === 'operator' ? plainPrices : null
+  return isCapped ? { ...settings, unpriced: 'refuse' as const } : settings
 }
 
 /** The price of a request; null if it is free. Throws `price_unknown` if it can't be computed and must not be free. */
@@ -102,7 +104,7 @@ export function priceRequest(settings: PriceSettings | null, request: PricedRequ
   if (!settings) return null
   const found = computePrice(settings, request)
   if (!('reason' in found)) return found
-  if (settings.unpriced === 'free') return null
+  if (settings.unpriced === 'free' && !found.isTooLarge) return null
   const { id } = request.card
   const message = `The price of this video can't be computed: ${found.reason}. Ask your operator to set a price for '${id}' in \`prices\`.`
   throw new Problem('price_unknown', message, { param: 'model' })
@@ -116,6 +118,8 @@ export function whyUnpriced(settings: PriceSettings, request: PricedRequest): st
 
 interface Unknown {
   readonly reason: string
+  /** There is a price, of more than an amount can be. */
+  readonly isTooLarge?: true
 }
 
 function computePrice(settings: PriceSettings, request: PricedRequest): TaskPrice | Unknown {
@@ -131,7 +135,7 @@ function computePrice(settings: PriceSettings, request: PricedRequest): TaskPric
   const charge = charges.map((part) => ({ ...part, price: toText(multiply(toDecimal(part.price), markup)) }))
   const cost = Array.isArray(costs) ? costs : null
   const [charged, costing] = [amountOf(charge), cost && amountOf(cost)]
-  if (charged === undefined || costing === undefined) return { reason: 'the amount is too large' }
+  if (charged === undefined || costing === undefined) return { reason: 'the amount is too large', isTooLarge: true }
   const isMetered = [...charge, ...(cost ?? [])].some(({ metered }) => metered)
   return {
     currency: settings.currency,

@@ -266,7 +266,7 @@ function readFields(
     throw invalid('role', "`role` is for operator tokens. Leave it out, or set `kind` to 'operator'.")
   return {
     ...(name !== undefined && { name: readName(name) }),
-    ...(project !== undefined && { project: project && readText(project, 'project') }),
+    ...(project !== undefined && { project: project && readProject(project) }),
     ...(models !== undefined && { models: models.map((glob) => readText(glob, 'models')) }),
     ...(rate !== undefined && { rate }),
     ...(concurrency !== undefined && { concurrency }),
@@ -285,6 +285,13 @@ function readName(name: string): string {
   if (Object.values(generatedNames).includes(name))
     throw invalid('name', `\`name\` is '${name}', which is reserved for the token of that name in the configuration.`)
   return readText(name, 'name')
+}
+
+/** The id of a token is the owner of its videos: a project of that name would have them, too. */
+function readProject(project: string): string {
+  if (project.startsWith('tok_'))
+    throw invalid('project', `\`project\` begins with 'tok_', as ids of tokens do. Choose another name.`)
+  return readText(project, 'project')
 }
 
 function readText(value: string, param: string): string {
