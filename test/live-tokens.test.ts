@@ -282,6 +282,7 @@ it('a request that can not be used names the field', async () => {
     [{ name: 'x', concurrency: 0 }, 'concurrency', /0/],
     [{ name: 'x', ip_ranges: ['10.0.0.0/33'] }, 'ip_ranges', /'10\.0\.0\.0\/33'/],
     [{ name: 'x', expires_at: '2020-01-01T00:00:00Z' }, 'expires_at', /in the past/],
+    [{ name: 'x', expires_at: '2031-02-30T00:00:00Z' }, 'expires_at', /not a time with a time zone/],
     [{ name: 'x', expires_at: 'tomorrow' }, 'expires_at', /not a time with a time zone/],
     [{ name: 'x', metadata: { a: 1 } }, 'metadata.a', /Expected a string/],
     [{ name: 'x', budget: 5 }, 'budget', /Unknown parameter/],

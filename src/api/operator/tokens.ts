@@ -34,7 +34,7 @@ import {
 } from '../../wire/tokens.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
 import type { StoredBytes } from '../stored-bytes.ts'
-import { readLimit } from '../validation.ts'
+import { parseTime, readLimit } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
 import { auditOf } from './audit.ts'
 
@@ -333,7 +333,7 @@ function toWireCaps(caps: readonly SpendCap[]): OperatorToken['spend'] {
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
 function readExpiry(text: string, now: number): number {
-  const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
+  const time = isoTime.test(text) ? parseTime(text) : Number.NaN
   if (Number.isNaN(time))
     throw invalid('expires_at', '`expires_at` is not a time with a time zone. Use a text such as 2027-01-31T00:00:00Z.')
   if (time > now) return time
