@@ -193,3 +193,22 @@ it('a token with a cap gets nothing without a price, even if that is free for ot
   assert.equal(pricesFor(settings, { kind: 'client', spend })?.unpriced, 'refuse')
   assert.equal(pricesFor(settings, { kind: 'client' })?.unpriced, 'free')
 })
+
+it('a model with several routes costs what the dearest costs, and is unpriced if one of them is', () => {
+  const table = (text: string) => ({ currency: 'USD', on: '2026-11', source: 'a list', lines: [second(text)] })
+  const costOf = (...prices: (ReturnType<typeof table> | null | undefined)[]) => {
+    const routes = prices.map((price, at) => ({
+      ...{ account: `a${at}`, upstreamModel: 'one', priority: at, weight: 1 },
+      ...(price !== undefined && { price }),
+    }))
+    const facts = { ...common, audio: 'optional', price: table('0.1') } as const
+    const card = { ...toCard(template, []), facts, routes }
+    const request = { card, owner: 'alice', seconds: 5, size: { width: 1280, height: 720 }, parameters: {} }
+    const settings = { currency: 'USD', unpriced: 'refuse', region: null, rules: [] } as const
+    return priceRequest(settings, { ...request, hasImage: false, sourceSeconds: 0 })?.cost
+  }
+  assert.equal(costOf(undefined), 500_000)
+  assert.equal(costOf(table('0.8')), 4_000_000)
+  assert.equal(costOf(undefined, table('0.05'), table('0.8')), 4_000_000)
+  assert.throws(() => costOf(undefined, null), /'acme-1' has no price/)
+})

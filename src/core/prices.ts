@@ -146,7 +146,7 @@ function computePrice(settings: PriceSettings, request: PricedRequest): TaskPric
   }
 }
 
-/** The provider's cost: the operator's own figure, or the card's if that has the same currency. */
+/** The provider's cost: the operator's own figure, or the cards' if those have the same currency. */
 function costParts(
   settings: PriceSettings,
   request: PricedRequest,
@@ -154,8 +154,24 @@ function costParts(
 ): PricePart[] | Unknown {
   const own = rules.find(({ cost }) => cost)?.cost
   if (own) return partsOf(own, request, settings)
-  const { id, facts } = request.card
-  const table = facts?.price
+  const { routes, facts } = request.card
+  // Which route a task takes is not known yet.
+  const tables = new Set(routes.map(({ price }) => (price === undefined ? facts?.price : price)))
+  const found = [...(tables.size === 0 ? [facts?.price] : tables)].map((table) => tableParts(settings, request, table))
+  return found.find((parts) => !Array.isArray(parts)) ?? found.filter(Array.isArray).toSorted(byAmount)[0] ?? []
+}
+
+/** The dearest first. */
+function byAmount(one: readonly PricePart[], other: readonly PricePart[]): number {
+  return (amountOf(other) ?? Number.POSITIVE_INFINITY) - (amountOf(one) ?? Number.POSITIVE_INFINITY)
+}
+
+function tableParts(
+  settings: PriceSettings,
+  request: PricedRequest,
+  table: PriceTable | null | undefined,
+): PricePart[] | Unknown {
+  const { id } = request.card
   if (!table) return { reason: `'${id}' has no price` }
   const isFree = table.lines.every(({ price }) => toDecimal(price).digits === 0n)
   if (table.currency !== settings.currency && !isFree)
