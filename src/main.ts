@@ -133,8 +133,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const { ratePerMinute, queued, storedBytes } = config
   const access = openAccess({ tokens, ratePerMinute, queued, storedBytes, isPartial })
   // Only one process uses a data folder.
+  const following = isShared ? stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn })) : null
   if (isShared) {
-    stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn }))
     const since = declarations.at(-1)?.revision ?? 0
     stack.use(followDeclared(store, declared, { clock, since, warn: log.warn }))
   }
@@ -160,6 +160,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const api: AppDependencies = {
     catalog: config.catalog,
     access,
+    ...(following && { catchUp: following.catchUp }),
     store,
     bucket,
     media,

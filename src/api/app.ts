@@ -51,6 +51,8 @@ export interface AppDependencies
     WebhookDependencies {
   store: Store
   access: Access
+  /** Reads what other processes changed about tokens, if this one was stopped meanwhile; undefined if it was not. */
+  catchUp?: () => Promise<void> | undefined
   /** Whether to serve the API reference. */
   docs?: boolean
   /** False if the routes for operators have a listener of their own. The document has them anyway. */
@@ -156,7 +158,7 @@ function addClientRoutes(
   scope.decorateRequest('bodyPlace')
   const admitBody = limitUnread(connections)
   // One hook for all three: a second hook slows each poll by 5 %.
-  scope.addHook('onRequest', (request, reply, done) => {
+  const admit: Admit = (request, reply, done) => {
     try {
       identify(request)
     } catch (error) {
@@ -165,7 +167,8 @@ function addClientRoutes(
     rates.addHeaders(request, reply)
     admitBody(request, reply)
     done()
-  })
+  }
+  scope.addHook('onRequest', caughtUp(dependencies.catchUp, admit))
   const acceptsForm = ({ body }: Route) => body?.as === 'json or form'
   scope.register(async (uploads) => {
     // In a scope of its own: the work of the plugin for every request would slow polls by a third.
@@ -185,6 +188,24 @@ function addClientRoutes(
   })
   for (const route of routes) if (!acceptsForm(route)) addRoute(scope, checkedAgain(route, identify))
   addRefusals(scope)
+}
+
+type Admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+
+/** Requests that waited while this process was stopped are not admitted by what it knew before. */
+function caughtUp(catchUp: AppDependencies['catchUp'], admit: Admit): Admit {
+  if (!catchUp) return admit
+  return (request, reply, done) => {
+    const catching = catchUp()
+    if (!catching) return admit(request, reply, done)
+    void catching.then(() => {
+      try {
+        admit(request, reply, done)
+      } catch (error) {
+        done(Problem.from(error))
+      }
+    })
+  }
 }
 
 /** A body may arrive minutes after its headers. Its token is checked again then: it may be revoked, or have other limits. */
@@ -226,13 +247,13 @@ async function refuseCharacters(): Promise<never> {
 function addOperatorRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],
-  { access, clock, connections, guesses }: AppDependencies & { guesses: Guesses },
+  { access, catchUp, clock, connections, guesses }: AppDependencies & { guesses: Guesses },
 ): void {
   scope.decorateRequest('token')
   scope.decorateRequest('bodyPlace')
   const { identify } = authenticate(access, 'operator', { clock })
   const admitBody = limitUnread(connections)
-  scope.addHook('onRequest', (request, reply, done) => {
+  const admit: Admit = (request, reply, done) => {
     try {
       identify(request)
     } catch (error) {
@@ -241,7 +262,8 @@ function addOperatorRoutes(
     requireAdmin(request)
     admitBody(request, reply)
     done()
-  })
+  }
+  scope.addHook('onRequest', caughtUp(catchUp, admit))
   scope.addHook('onRequest', dropStalled)
   const identifyAdmin = (request: FastifyRequest) => {
     identify(request)
