@@ -94,7 +94,7 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
     mapValues(counts, (count, kind) => (count - (before[table]?.[kind] ?? 0)) / created),
   ) as WorkerCosts['rows']
   const limited = { ...world, cores: quarter }
-  const small = canLimitCpu() ? await runInTurn(limited, (count) => (bench.tasks / 4) * count) : {}
+  const small = canLimitCpu() ? await runInTurn(limited, (count) => (bench.tasks / 2) * count) : {}
   await world.simulator[Symbol.asyncDispose]()
   const films = await openFilms({ ...world, created: limited.created }, stack)
   const withFilms = await runInTurn(films, () => bench.tasks * filmShare)

@@ -36,7 +36,7 @@ export interface Config {
   role: Role
   retentionMs: number
   /** How long the usage of ended tasks is kept. */
-  usageKeptMs: number
+  usageRetentionMs: number
   /** Where the usage of ended tasks is sent; null if it is not. */
   usageWebhook: { readonly url: string; readonly token: string | null } | null
   /** Where alarms are sent, and how long a task may be queued without an alarm. */
@@ -122,7 +122,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [host, port, data, retentionMs] = [read('host'), read('port'), read('data'), read('retention')]
   const [ratePerMinute, queued, storedBytes] = [read('rate'), read('queued'), read('stored-bytes')]
   const [diskReserveBytes, bucketLimit] = [read('disk-reserve'), read('bucket-limit')]
-  const usageKeptMs = read('usage-retention')
+  const usageRetentionMs = read('usage-retention')
   const [webhookUrl, webhookToken] = [read('usage-webhook'), read('usage-webhook-token')]
   if (webhookToken !== null && raw('usage-webhook').text === undefined)
     mistakes.add(raw('usage-webhook-token').where, 'there is no URL for this token', 'set FILMGATE_USAGE_WEBHOOK, too')
@@ -159,7 +159,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     data,
     ...places,
     retentionMs,
-    usageKeptMs,
+    usageRetentionMs,
     usageWebhook: webhookUrl === null ? null : { url: webhookUrl, token: webhookToken },
     alarms,
     docs,
@@ -183,7 +183,6 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
       ...keys,
       ...secretsOf(places.store),
       ...(webhookToken === null ? [] : [webhookToken]),
-      ...secretsInQuery(webhookUrl),
       // The URLs contain tokens.
       ...[alarms.webhook?.url, alarms.webhook?.secret, alarms.slack].flatMap((secret) => secret ?? []),
       ...secretsIn(raw('secret-key').text),
@@ -212,14 +211,6 @@ function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistak
 /** Each key of the setting, for the log to remove. */
 function secretsIn(text = ''): string[] {
   return text.split(/[,\n]/).flatMap((key) => key.trim() || [])
-}
-
-/** Each value in the query of a URL, as it is sent and as it was meant: it may be a key. */
-function secretsInQuery(text: string | null): string[] {
-  const url = text === null ? null : URL.parse(text)
-  if (!url) return []
-  const sent = [...url.search.matchAll(/=([^&]+)/g)].map(([, value = '']) => value)
-  return [...new Set([...sent, ...url.searchParams.values()])]
 }
 
 /** An unknown variable with the prefix is a typo, which must not silently leave the default. */

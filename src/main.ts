@@ -166,8 +166,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const { ratePerMinute, queued, storedBytes } = config
   const access = openAccess({ tokens, ratePerMinute, queued, storedBytes, isPartial })
   // Only one process uses a data folder.
+  const following = isShared ? stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn })) : null
   if (isShared) {
-    stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn }))
     const since = declarations.at(-1)?.revision ?? 0
     stack.use(followDeclared(store, declared, { clock, since, warn: log.warn }))
   }
@@ -205,6 +205,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const api: AppDependencies = {
     catalog: config.catalog,
     access,
+    ...(following && { catchUp: following.catchUp }),
     store,
     bucket,
     media,
@@ -260,7 +261,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     roundMs,
   }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent, meter: metrics.tasks }
-  const upkeep = { ...common, usageKeptMs: config.usageKeptMs }
+  const upkeep = { ...common, usageRetentionMs: config.usageRetentionMs }
   // Only one process uses a data folder: after a restart it is the same holder.
   const holder = config.store.kind === 'sqlite' ? 'filmgate' : Buffer.from(random(8)).toString('hex')
   const sending = { ...common, outbound, holder }

@@ -10,6 +10,7 @@ import { type Lookups, openLookups, openNameServers } from './outbound/lookups.t
 import { type Posted, type PostRequest, post } from './outbound/post.ts'
 import {
   checkAddresses,
+  endOf,
   isNotFound,
   PrivateUrlRefusal,
   type Rules,
@@ -171,8 +172,14 @@ class GuardedOutbound implements Outbound {
 
   async postTrusted(url: string, request: PostRequest, signal: AbortSignal): Promise<Posted> {
     const { rules, lookups, dial, deadlines } = this.#parts
-    const network = { lookup: lookups.ofProvider(URL.parse(url)?.hostname ?? ''), dial }
-    const context = { rules: trusting(url, rules), network, deadlines, closing: this.#closing.signal }
+    const parsed = URL.parse(url)
+    const network = { lookup: lookups.ofProvider(parsed?.hostname ?? ''), dial }
+    const context = {
+      rules: parsed ? trusting(endOf(parsed), rules) : rules,
+      network,
+      deadlines,
+      closing: this.#closing.signal,
+    }
     return this.#track(post(url, request, context, signal))
   }
 

@@ -158,7 +158,7 @@ it('an account is removed after it was drained: it gets no new tasks, and those 
   await addAccount(service, other, 'other')
   assert.equal((await service.finish(await submit(service, film))).status, 'completed')
   assert.deepEqual([accepted(upstream), accepted(other)], [1, 1])
-  assert.match((await remove(service, 'main')).body.error.message, /It is being drained: wait until they end/)
+  assert.match((await remove(service, 'main')).body.error.message, /It is being drained: wait until it has none/)
   upstream.setFaults({ speed: 0 })
   assert.equal((await service.finish(running)).status, 'completed')
   assert.equal((await remove(service, 'main')).status, 200)

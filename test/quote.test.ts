@@ -83,6 +83,11 @@ it('a request that would be refused gets the same error', async () => {
   assert.equal(await refused({ ...film, model: 'still' }), 'missing_required_parameter')
   assert.equal(await refused({ ...film, nonsense: 1 }), 'unknown_parameter')
   assert.equal((await post(service, '/v1/videos?dry_run=maybe', film)).status, 400)
+  for (const misspelt of ['dryrun', 'Dry_run', 'dry-run', 'dry_run[]']) {
+    const refused = await post(service, `/v1/videos?${misspelt}=true`, film)
+    assert.equal(refused.status, 400, misspelt)
+    assert.match(((await refused.json()) as { error: { message: string } }).error.message, /Did you mean 'dry_run'/)
+  }
   // A client that expects a quote must not get a video that it pays for.
   const remix = await post(service, `/v1/videos/video_${'0'.repeat(48)}/remix?dry_run=true`, { prompt: 'x' })
   assert.deepEqual([remix.status, ((await remix.json()) as { error: { param: string } }).error.param], [400, 'dry_run'])

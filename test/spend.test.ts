@@ -159,6 +159,13 @@ it('a deleted video gives its reservation back, and a cap below what is spent re
   assert.match(error.message, /cap of 0\.2 USD in total/)
 })
 
+it('a start with another currency than that of the ledger is refused', async () => {
+  await using service = await startService({ yaml: prices })
+  assert.equal((await service.submit(film)).status, 200)
+  await assert.rejects(service.restart('prices: { currency: EUR, unpriced: free }'), /former_currencies: \[USD\]/)
+  await service.restart('prices: { currency: EUR, unpriced: free, former_currencies: [USD] }')
+})
+
 it('a model without a price is refused with its name, or free if the operator says so', async () => {
   const models = 'models: { still: { account: studio } }'
   await using service = await startService({ yaml: `${prices}\n${models}` })

@@ -82,3 +82,26 @@ it('says once that the store is away, and goes on when it is back', async () => 
   await settled()
   assert.ok(access.token('tok_a'))
 })
+
+it('a process that was stopped reads the changes before it decides about the next request', async () => {
+  const shared = openShared([token('a', 1)])
+  const access = openAccess({ tokens: [token('a', 1)] })
+  // Stands still, like the timers of a process that has just been continued.
+  let now = 0
+  const clock = { now: () => now, sleep: (_: number, signal?: AbortSignal) => stopped(signal) }
+  await using following = followTokens({ store: shared.store, access, clock, since: 1, warn: assert.fail })
+  now = 1_000
+  assert.equal(following.catchUp(), undefined, 'it has not been stopped')
+  shared.change(token('a', 2, 7))
+  now = 20_000
+  const [first, second] = [following.catchUp(), following.catchUp()]
+  assert.ok(first && first === second, 'requests share one look')
+  await first
+  const found = access.token('tok_a')
+  assert.equal(found && access.statusOf(found, now), 'revoked')
+  assert.equal(following.catchUp(), undefined)
+})
+
+function stopped(signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal?.addEventListener('abort', () => resolve()))
+}

@@ -1,6 +1,6 @@
 import type { Access } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
-import { follow } from '../core/follow.ts'
+import { type Following, follow } from '../core/follow.ts'
 import type { TokenStore } from '../stores/store.ts'
 
 interface FollowOptions {
@@ -13,7 +13,7 @@ interface FollowOptions {
 }
 
 /** Keeps the tokens of this process the same as those of the store. */
-export function followTokens({ store, access, clock, since, warn }: FollowOptions): AsyncDisposable {
+export function followTokens({ store, access, clock, since, warn }: FollowOptions): Following {
   let known = since
   return follow({
     async look() {

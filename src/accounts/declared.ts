@@ -66,8 +66,11 @@ export function openDeclared(options: DeclaredOptions): Declared {
   const othersThan = (id: string) => present().filter((one) => isInForce(one) && declarationId(one) !== id)
 
   async function putInForce(): Promise<void> {
-    hide([...rows.values()].flatMap(({ key }) => key ?? []))
     const settled = settle(present(), combining)
+    const stored = [...rows.values()].flatMap(({ key }) => key ?? [])
+    // A key of several lines is used as one line.
+    const used = settled.combined.accounts.flatMap(({ credential }) => credential ?? [])
+    hide([...new Set([...stored, ...used])])
     for (const [id, why] of settled.unused)
       if (unused.get(id) !== why) warn('a declaration is not in force', { declaration: id, why })
     unused = settled.unused
@@ -225,7 +228,7 @@ function openApply({ configured, localise, accounts, catalog }: DeclaredOptions)
 
 function tooMany({ kind, name }: Declaration): Problem {
   const message =
-    `The ${kind} '${name.slice(0, 200)}' can't be added: there are ${mostDeclarations} accounts, models and aliases, the most that can be ` +
+    `The ${kind} '${name.slice(0, 50)}' can't be added: there are ${mostDeclarations} accounts, models and aliases, the most that can be ` +
     'added while the service runs. Remove some, or write it into filmgate.yaml.'
   return new Problem('invalid_request', message)
 }

@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { AccountRegistry } from '../accounts.ts'
+import { addressOf } from '../core/account.ts'
 import type { CardTemplate, Catalog, ModelCard } from '../core/catalog.ts'
 import { addModel, removeModel, toCard } from '../core/catalog.ts'
 import type { Clock } from '../core/clock.ts'
@@ -159,8 +160,8 @@ export async function openDiscovery({
   }
 }
 
-function placeOf({ name, baseUrl = null }: Pick<Account, 'name' | 'baseUrl'>): string {
-  return `${name} ${baseUrl}`
+function placeOf({ name, keyVersion }: Pick<Account, 'name' | 'keyVersion'>): string {
+  return `${name} ${addressOf(keyVersion)}`
 }
 
 /** An unreadable file loses nothing: the engines list their models again. */

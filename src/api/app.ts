@@ -29,7 +29,7 @@ import { searchRoute } from './operator/search.ts'
 import { type StatusDependencies, statusRoute } from './operator/status.ts'
 import { type TokenDependencies, tokenRoutes } from './operator/tokens.ts'
 import { operatorRoutes } from './operator.ts'
-import { openPieceTurns } from './pieces.ts'
+import { openPieceTurns, type PieceTurns } from './pieces.ts'
 import { openPolls } from './polls.ts'
 import { isQuote, openQuotes, quotePath } from './quote.ts'
 import { limitQuotes, limitWrites, openRates } from './rates.ts'
@@ -62,6 +62,8 @@ export interface AppDependencies
   metrics?: Metrics
   /** The addresses that may read metrics without a token. */
   metricsAllow?: readonly string[]
+  /** Reads what other processes changed about tokens, if this one was stopped meanwhile; undefined if it was not. */
+  catchUp?: () => Promise<void> | undefined
   /** Whether to serve the API reference. */
   docs?: boolean
   /** False if the routes for operators have a listener of their own. The document has them anyway. */
@@ -98,9 +100,11 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   return app
 }
 
+type Parts = AppDependencies & UploadHooks & { turns: PieceTurns }
+
 /** In the order of the documentation. */
 function allRoutes(
-  dependencies: AppDependencies & UploadHooks & Pick<ClientHooks, 'identify'> & { estimates: Estimates },
+  dependencies: Parts & Pick<ClientHooks, 'identify'> & { estimates: Estimates },
   download: Route,
 ): Route[] {
   const watched = { ...dependencies, listeners: openListeners(dependencies) }
@@ -128,11 +132,7 @@ function allRoutes(
   ]
 }
 
-function allOperatorRoutes(
-  dependencies: AppDependencies & UploadHooks,
-  quote: Route,
-  stored: Pick<StoredBytes, 'of' | 'all'>,
-): Route[] {
+function allOperatorRoutes(dependencies: Parts, quote: Route, stored: Pick<StoredBytes, 'of' | 'all'>): Route[] {
   return [
     ...operatorRoutes(dependencies),
     searchRoute(dependencies),
@@ -179,7 +179,7 @@ function addClientRoutes(
   scope.decorateRequest('bodyPlace')
   const admitBody = limitUnread(connections)
   // One hook for all three: a second hook slows each poll by 5 %.
-  scope.addHook('onRequest', (request, reply, done) => {
+  const admit: Admit = (request, reply, done) => {
     try {
       identify(request)
     } catch (error) {
@@ -188,7 +188,8 @@ function addClientRoutes(
     rates.addHeaders(request, reply)
     admitBody(request, reply)
     done()
-  })
+  }
+  scope.addHook('onRequest', caughtUp(dependencies.catchUp, admit))
   const acceptsForm = ({ body }: Route) => body?.as === 'json or form'
   scope.register(async (uploads) => {
     // In a scope of its own: the work of the plugin for every request would slow polls by a third.
@@ -209,6 +210,24 @@ function addClientRoutes(
   })
   for (const route of routes) if (!acceptsForm(route)) addRoute(scope, checkedAgain(route, identify))
   addRefusals(scope)
+}
+
+type Admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+
+/** Requests that waited while this process was stopped are not admitted by what it knew before. */
+function caughtUp(catchUp: AppDependencies['catchUp'], admit: Admit): Admit {
+  if (!catchUp) return admit
+  return (request, reply, done) => {
+    const catching = catchUp()
+    if (!catching) return admit(request, reply, done)
+    void catching.then(() => {
+      try {
+        admit(request, reply, done)
+      } catch (error) {
+        done(Problem.from(error))
+      }
+    })
+  }
 }
 
 /** A body may arrive minutes after its headers. Its token is checked again then: it may be revoked, or have other limits. */
@@ -250,13 +269,13 @@ async function refuseCharacters(): Promise<never> {
 function addOperatorRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],
-  { access, clock, connections, guesses }: AppDependencies & { guesses: Guesses },
+  { access, catchUp, clock, connections, guesses }: AppDependencies & { guesses: Guesses },
 ): void {
   scope.decorateRequest('token')
   scope.decorateRequest('bodyPlace')
   const { identify } = authenticate(access, 'operator', { clock })
   const admitBody = limitUnread(connections)
-  scope.addHook('onRequest', (request, reply, done) => {
+  const admit: Admit = (request, reply, done) => {
     try {
       identify(request)
     } catch (error) {
@@ -265,7 +284,8 @@ function addOperatorRoutes(
     requireAdmin(request)
     admitBody(request, reply)
     done()
-  })
+  }
+  scope.addHook('onRequest', caughtUp(catchUp, admit))
   scope.addHook('onRequest', dropStalled)
   const identifyAdmin = (request: FastifyRequest) => {
     identify(request)

@@ -18,7 +18,7 @@ function openWorld() {
       const destroy = () => {
         outcome.isClosed = true
       }
-      const request = { ip, raw: { destroy } } as unknown as FastifyRequest
+      const request = { ip, raw: { socket: { destroy } } } as unknown as FastifyRequest
       guesses.refuse(error, request, { hijack() {} } as FastifyReply, () => {
         outcome.isDone = true
       })

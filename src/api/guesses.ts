@@ -49,7 +49,8 @@ export function openGuesses(clock: Clock): Guesses {
       if (waiting >= mostWaiting) {
         // Without a response, which would show whether the secret is right.
         reply.hijack()
-        return void request.raw.destroy()
+        // Not the request: one without a body has ended, and destroying it would leave its connection open.
+        return void request.raw.socket.destroy()
       }
       waiting += 1
       void clock.sleep(waitMs).then(() => {

@@ -4,28 +4,40 @@ import { promptBytes, type TaskView } from '../core/task.ts'
 /** About so much text is read and turned into JSON in a millisecond. As JSON it may have six times as many bytes. */
 export const pieceBytes = 32_000
 
+/** How many steps of reports and searches the store reads at once: polls and submits need its connections, too. */
+const readsAtOnce = 2
+
+export interface PieceTurns extends FairTurns {
+  /**
+   * Starts a read in a turn. SQLite reads at once, on this thread. PostgreSQL reads on its own: the turn ends when the request
+   * is sent, so that a slow database does not hold up the responses to others. Few such reads are under way at once.
+   */
+  read<Found>(owner: string, read: () => Promise<Found>): Promise<Found>
+}
+
 /**
  * The turns in which large responses are built, one piece in each turn. Between two turns the event loop serves all
  * other requests: a poll of another token waits for one piece, and its list waits for its own turn.
  */
-export function openPieceTurns(): FairTurns {
+export function openPieceTurns(): PieceTurns {
   const turns = openFairTurns({ slots: 1 })
+  const reads = openFairTurns({ slots: readsAtOnce })
+  const take: FairTurns['take'] = async (owner, signal) => {
+    const slot = await turns.take(owner, signal)
+    return { [Symbol.dispose]: () => void setImmediate(() => slot[Symbol.dispose]()) }
+  }
+  async function begin<Found>(owner: string, read: () => Promise<Found>): Promise<{ reading: Promise<Found> }> {
+    using _turn = await take(owner)
+    return { reading: read() }
+  }
   return {
-    async take(owner, signal) {
-      const slot = await turns.take(owner, signal)
-      return { [Symbol.dispose]: () => void setImmediate(() => slot[Symbol.dispose]()) }
+    take,
+    async read(owner, read) {
+      using _place = await reads.take(owner)
+      const { reading } = await begin(owner, read)
+      return await reading
     },
   }
-}
-
-/**
- * Starts a read in a turn. SQLite reads at once, on this thread. PostgreSQL reads on its own: the turn ends when the request
- * is sent, so that a slow database does not hold up the responses to others.
- */
-export async function readInTurn<Found>(turn: () => Promise<Disposable>, read: () => Promise<Found>): Promise<Found> {
-  using _turn = await turn()
-  // Without `await`, which would keep the turn.
-  return read()
 }
 
 /** How many tasks to read in a turn, based on the prompts of the tasks before. */

@@ -41,10 +41,20 @@ const example = { model: 'studio', prompt: 'a red fox in snow at dusk', seconds:
 /** Whether a request creates nothing. Elsewhere, `dry_run` must not be ignored: the client would pay for a video. */
 export function isQuote({ query, routeOptions: { url = '' } }: FastifyRequest): boolean {
   const { dry_run: dryRun } = query as { dry_run?: unknown }
+  const misspelt = Object.keys(query as object).find((name) => name !== 'dry_run' && isDryRun(name))
+  if (misspelt !== undefined)
+    throw new Problem('unknown_parameter', `Unknown parameter: '${misspelt.slice(0, 50)}'. Did you mean 'dry_run'?`, {
+      param: 'dry_run',
+    })
   if (url === quotePath) return true
   if (dryRun === undefined || dryRunPaths.includes(url)) return dryRun === 'true'
   const message = "Unknown parameter: 'dry_run'. Only POST /v1/videos accepts it."
   throw new Problem('unknown_parameter', message, { param: 'dry_run' })
+}
+
+/** However it is spelt: `dryRun`, `dry-run`, `dry_run[]`. */
+function isDryRun(name: string): boolean {
+  return name.toLowerCase().replace(/[^a-z]/g, '') === 'dryrun'
 }
 
 interface Quotes {

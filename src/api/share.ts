@@ -15,7 +15,7 @@ interface Share {
 }
 
 export function openShare({ most, mostOfOne, items, advice = 'Try again shortly' }: ShareLimits): Share {
-  // A count stays when it is 0: each submit takes a place, and there are few tokens.
+  // Only of owners that have a place: an owner may be one video, of which there are ever more.
   const byOwner = new Map<string, Count>()
   const all: Count = { taken: 0 }
 
@@ -23,19 +23,14 @@ export function openShare({ most, mostOfOne, items, advice = 'Try again shortly'
     return `${holder} already has ${limit} ${items} (the limit is ${limit}). ${advice}.`
   }
 
-  function countOf(owner: string): Count {
-    const count = byOwner.get(owner) ?? { taken: 0 }
-    byOwner.set(owner, count)
-    return count
-  }
-
   return {
     take(owner) {
-      const own = byOwner.get(owner) ?? countOf(owner)
+      const own = byOwner.get(owner) ?? { taken: 0 }
       if (own.taken >= mostOfOne)
         throw new Problem('rate_limit_exceeded', messageFor('This token', mostOfOne), { retryable: true })
       if (all.taken >= most) throw new Problem('overloaded', messageFor('The service', most), { retryable: true })
-      return new Place(own, all)
+      if (own.taken === 0) byOwner.set(owner, own)
+      return new Place(owner, own, { byOwner, all })
     },
   }
 }
@@ -44,21 +39,29 @@ interface Count {
   taken: number
 }
 
+interface Counts {
+  byOwner: Map<string, Count>
+  all: Count
+}
+
 /** Not closures: those would cost each submit more than the counting. */
 class Place implements Disposable {
+  readonly #owner: string
   readonly #own: Count
-  readonly #all: Count
+  readonly #counts: Counts
   #isHeld = true
-  constructor(own: Count, all: Count) {
+  constructor(owner: string, own: Count, counts: Counts) {
+    this.#owner = owner
     this.#own = own
-    this.#all = all
+    this.#counts = counts
     own.taken += 1
-    all.taken += 1
+    counts.all.taken += 1
   }
   [Symbol.dispose](): void {
     if (!this.#isHeld) return
     this.#isHeld = false
     this.#own.taken -= 1
-    this.#all.taken -= 1
+    this.#counts.all.taken -= 1
+    if (this.#own.taken === 0) this.#counts.byOwner.delete(this.#owner)
   }
 }

@@ -106,7 +106,7 @@ it('a slow sum is used for 30 seconds, and then until the next one is made', asy
   assert.equal(await stored.of('alice'), 100)
   assert.equal(await codeOf('alice', 100), 'storage_quota_exceeded')
   assert.equal(sums(), 2, 'the sum is shared')
-  // A sum that nobody has asked for since long is of no use.
+  // An old sum is not used: the submit waits for a new one.
   bytes.alice = 6
   clock.advance(40_000)
   assert.equal(await codeOf('alice', 100), 'accepted')

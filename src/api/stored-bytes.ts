@@ -55,18 +55,20 @@ interface Count {
  */
 const [freshMs, staleMs] = [1_000, 30_000]
 /** The same at a limit, where a client may wait for the videos that it deleted. */
-const [share, shareAtLimit] = [100, 10]
-/** No submit waits for the next sum if the last one took this long. */
+const [rests, restsAtLimit] = [100, 10]
+/** If the last sum took this long, a submit is compared with it while the next one runs. */
 const slowMs = 250
 /** How many rows a step reads: on SQLite no poll is served meanwhile. */
 const stepRows = 5_000
 const mostOwners = 10_000
 /** In place of the name of an owner, which is never empty. */
 const everyone = ''
+const newCount = (): Count => ({ sum: null, reserved: 0, since: 0, before: 0 })
 
 /** The bytes in the bucket, by the rows of tasks: see decision 0029. */
 export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: StoredOptions): StoredBytes {
   const counts = openBounded<Count>(mostOwners)
+  const ofAll = newCount()
   const running = new Map<string, Promise<number>>()
   const lines = {
     down: 'the bucket has reached its limit: no new videos are accepted',
@@ -75,13 +77,14 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: 
   const outage = openOutage({ log, clock, ...lines })
 
   function countOf(owner: string): Count {
-    const count = counts.get(owner) ?? { sum: null, reserved: 0, since: 0, before: 0 }
+    const known = owner === everyone ? ofAll : counts.get(owner)
+    if (known) return known
+    const count = newCount()
     counts.set(owner, count)
     return count
   }
 
-  async function sum(owner: string): Promise<number> {
-    const count = countOf(owner)
+  async function sum(owner: string, count: Count): Promise<number> {
     const begin = clock.now()
     count.before = count.since
     count.since = 0
@@ -112,38 +115,40 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: 
   }
 
   /** Requests that need the same sum share it. */
-  function sumOnce(owner: string): Promise<number> {
+  function sumOnce(owner: string, count = countOf(owner)): Promise<number> {
     const known = running.get(owner)
     if (known) return known
-    const summing = sum(owner).finally(() => running.delete(owner))
+    const summing = sum(owner, count).finally(() => running.delete(owner))
     running.set(owner, summing)
     return summing
   }
 
-  function bytesOf(owner: string): number {
-    const { sum, reserved, since, before } = countOf(owner)
+  function bytesOf({ sum, reserved, since, before }: Count): number {
     return (sum?.bytes ?? 0) + reserved + since + before
   }
 
-  /** Makes sure that there is a sum to compare with a limit. */
-  async function refresh(owner: string, most: number): Promise<void> {
-    const { sum: last } = countOf(owner)
+  /** The count of an owner, with a sum to compare with a limit. */
+  async function countFor(owner: string, most: number): Promise<Count> {
+    const count = countOf(owner)
+    const { sum: last } = count
     if (!last) {
-      await sumOnce(owner)
-      return
+      await sumOnce(owner, count)
+      // It may have been dropped, and another count have the sum that ran.
+      return count.sum ? count : countFor(owner, most)
     }
     // The clock may have been set back.
     const ageMs = Math.abs(clock.now() - last.at)
-    const usedMs = Math.max(freshMs, last.tookMs * (bytesOf(owner) < most ? share : shareAtLimit))
-    if (ageMs < Math.min(usedMs, staleMs)) return
-    const next = sumOnce(owner)
+    const usedMs = Math.max(freshMs, last.tookMs * (bytesOf(count) < most ? rests : restsAtLimit))
+    if (ageMs < Math.min(usedMs, staleMs)) return count
+    const next = sumOnce(owner, count)
     if (last.tookMs < slowMs || ageMs >= staleMs + last.tookMs) await next
     // If the store is unavailable, the submit itself says so.
     else next.catch(() => {})
+    return count
   }
 
   function checkBucket(): void {
-    const bytes = bytesOf(everyone)
+    const bytes = bytesOf(ofAll)
     if (bytes < bucketLimit) {
       outage.worked()
       alarms?.clear('bucket_limit', 'bucket')
@@ -156,12 +161,12 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: 
 
   return {
     async admit(owner, most, uploadBytes) {
-      if (bucketLimit > 0) await refresh(everyone, bucketLimit)
-      if (most !== undefined) await refresh(owner, most)
+      if (bucketLimit > 0) await countFor(everyone, bucketLimit)
+      const own = most === undefined ? counts.get(owner) : await countFor(owner, most)
       // Nothing is awaited from here on: requests at the same time see the bytes of each other.
       if (bucketLimit > 0) checkBucket()
-      if (most !== undefined && bytesOf(owner) >= most) throw storageQuotaReached(bytesOf(owner), most)
-      const counted = [counts.get(everyone), counts.get(owner)].filter((count) => count !== undefined)
+      if (most !== undefined && own && bytesOf(own) >= most) throw storageQuotaReached(bytesOf(own), most)
+      const counted = [ofAll, ...(own ? [own] : [])]
       for (const count of counted) count.reserved += uploadBytes
       return (storedBytes) => {
         for (const count of counted) {
@@ -172,14 +177,13 @@ export function openStoredBytes({ store, bucketLimit = 0, clock, log, alarms }: 
     },
     async checkAll() {
       if (bucketLimit === 0) return
-      await refresh(everyone, bucketLimit)
+      await countFor(everyone, bucketLimit)
       checkBucket()
     },
     async all() {
-      await refresh(everyone, Number.POSITIVE_INFINITY)
-      return bytesOf(everyone)
+      return bytesOf(await countFor(everyone, Number.POSITIVE_INFINITY))
     },
-    of: sumOnce,
+    of: (owner) => sumOnce(owner),
   }
 }
 

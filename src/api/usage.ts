@@ -2,7 +2,6 @@ import type { FastifyReply } from 'fastify'
 import type { Access } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
 import { csvLine } from '../core/csv.ts'
-import type { FairTurns } from '../core/fair.ts'
 import { fromMicros } from '../core/money.ts'
 import { Problem } from '../core/problem.ts'
 import { idOf, ownerOf } from '../core/token.ts'
@@ -27,7 +26,7 @@ import {
   UsageQuery,
   UsageReport,
 } from '../wire/usage.ts'
-import { readInTurn } from './pieces.ts'
+import type { PieceTurns } from './pieces.ts'
 import { defineRoute, type QueryRequest, type Route } from './route.ts'
 import { dropStalled } from './server.ts'
 import { openShare } from './share.ts'
@@ -40,7 +39,7 @@ interface UsageDependencies {
   store: Pick<UsageStore, 'usage'>
   access: Pick<Access, 'token'>
   clock: Pick<Clock, 'now'>
-  turns: FairTurns
+  turns: PieceTurns
 }
 
 const dayMs = 86_400_000
@@ -210,6 +209,7 @@ interface Responding extends UsageDependencies {
 }
 
 type Turn = () => Promise<Disposable>
+type Read = <Found>(read: () => Promise<Found>) => Promise<Found>
 
 interface SumsWanted extends Wanted {
   owner?: string
@@ -222,25 +222,36 @@ async function respond(
   report: ReportShape,
   { store, turns, line, reply }: Responding,
 ): Promise<string> {
-  const turn: Turn = async () => {
+  const refuseDisconnected = () => {
     if (reply.raw.destroyed) throw new Problem('overloaded', 'The client disconnected.')
+  }
+  const turn: Turn = async () => {
+    refuseDisconnected()
     return turns.take(line)
   }
-  const sums = await sumUp(wanted, store, turn)
+  const read: Read = async (one) => {
+    refuseDisconnected()
+    return turns.read(line, one)
+  }
+  const sums = await sumUp(wanted, store, { turn, read })
   const text = await (wanted.isCsv ? toCsv : toJson)(sums, report, turn)
   reply.type(wanted.isCsv ? 'text/csv; charset=utf-8' : 'application/json; charset=utf-8')
   return text
 }
 
 /** Each step is read in one turn and added in another, so that a long range does not delay others. */
-async function sumUp(wanted: SumsWanted, store: UsageDependencies['store'], turn: Turn): Promise<UsageSum[]> {
+async function sumUp(
+  wanted: SumsWanted,
+  store: UsageDependencies['store'],
+  { turn, read }: { turn: Turn; read: Read },
+): Promise<UsageSum[]> {
   const { since, before, owner, by, filter, countsUnused } = wanted
   const sums = openUsageSums({ by, filter, countsUnused, most: mostGroups })
   const range = { since, before, ...(owner !== undefined && { owner }) }
   let after: UsageRecord | undefined
   for (;;) {
     const place = { ...(after && { after }), limit: stepRecords }
-    const step: UsageRecord[] = await readInTurn(turn, () => store.usage(range, place))
+    const step: UsageRecord[] = await read(() => store.usage(range, place))
     using _turn = await turn()
     for (const record of step) sums.add(record)
     if (step.length < stepRecords) return sums.groups()

@@ -101,10 +101,18 @@ const timeForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\
 export function readTime(param: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (/^\d{10}$/.test(text)) return Number(text) * 1_000
-  const ms = timeForm.test(text) ? Date.parse(text) : Number.NaN
+  const ms = timeForm.test(text) ? parseTime(text) : Number.NaN
   if (ms >= 0) return ms
   const message = `\`${param}\` is ${shown(text)}. Expected a time such as 2026-11-15 or 2026-11-15T09:30:00Z, or Unix seconds.`
   throw new Problem('invalid_value', message, { param })
+}
+
+/** NaN for a day that does not exist: `Date.parse` reads 30 February as 2 March. */
+export function parseTime(text: string): number {
+  const day = text.slice(0, 10)
+  const midnight = Date.parse(day)
+  const exists = Number.isFinite(midnight) && new Date(midnight).toISOString().startsWith(day)
+  return exists ? Date.parse(text) : Number.NaN
 }
 
 /** No database accepts NUL. */

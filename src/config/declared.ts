@@ -50,8 +50,7 @@ export function openCombining({ file, accounts: configured, members, given }: Co
       }
       const { cards, aliases, defaultModel } = readModels(merged, accounts, members, given, mistakes)
       const catalog = buildCatalog(cards, aliases, defaultModel)
-      const { list } = mistakes
-      return { accounts: accounts.list, catalog, mistakes: list, blamed: blame(list, declared) }
+      return { accounts: accounts.list, catalog, mistakes: mistakes.list, blamed: blame(mistakes, declared) }
     },
     isConfigured(kind, name) {
       if (kind === 'account')
@@ -68,24 +67,23 @@ const places: readonly (readonly [DeclarationKind, keyof DeclaredSettings])[] = 
   ['alias', 'aliases'],
 ]
 
-function blame(mistakes: readonly string[], declared: DeclaredSettings): Map<string, string> {
+/** A mistake at a place of which two declarations may be meant, as names may have dots, is not blamed on either. */
+function blame(mistakes: Mistakes, declared: DeclaredSettings): Map<string, string> {
   const ids = new Map(
     places.flatMap(([kind, place]) =>
       Object.keys(declared[place]).map((name) => [placeIn(place, name), declarationId({ kind, name })] as const),
     ),
   )
   const blamed = new Map<string, string>()
-  for (const mistake of mistakes) {
-    const id = idAt(mistake, ids)
-    if (id !== undefined && !blamed.has(id)) blamed.set(id, mistake)
+  for (const { where, text } of mistakes.all) {
+    const [id, another] = placesAbove(where).flatMap((place) => ids.get(place) ?? [])
+    if (id !== undefined && another === undefined && !blamed.has(id)) blamed.set(id, text)
   }
   return blamed
 }
 
-/** `models.fast.size.default: …` is about the model `fast`. Names may have dots. */
-function idAt(mistake: string, ids: ReadonlyMap<string, string>): string | undefined {
-  let [place = ''] = mistake.split(': ', 1)
-  while (place !== '' && !ids.has(place))
-    place = place.slice(0, Math.max(place.lastIndexOf('.'), place.lastIndexOf('['), 0))
-  return ids.get(place)
+/** `models.fast.size` is in `models.fast`. */
+function placesAbove(where: string): string[] {
+  const ends = [...where.matchAll(/[.[]/g)].map(({ index }) => index)
+  return [...ends, where.length].map((end) => where.slice(0, end))
 }

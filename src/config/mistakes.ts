@@ -54,7 +54,7 @@ export class Mistakes extends Error {
   }
 
   /** In the order of the file. A mistake without a place in it stays after the one that was found before it. */
-  get list(): string[] {
+  get all(): { where: string; text: string }[] {
     let rank = 0
     return this.#all
       .map((mistake) => {
@@ -62,7 +62,11 @@ export class Mistakes extends Error {
         return { ...mistake, rank }
       })
       .sort((one, other) => one.rank - other.rank)
-      .map(({ where, what, fix }) => `${where === '' ? this.file : where}: ${what}; ${fix}`)
+      .map(({ where, what, fix }) => ({ where, text: `${where === '' ? this.file : where}: ${what}; ${fix}` }))
+  }
+
+  get list(): string[] {
+    return this.all.map(({ text }) => text)
   }
 
   #rankOf(where: string): number | undefined {

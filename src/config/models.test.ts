@@ -238,3 +238,17 @@ it('a model derives videos only if all of its routes can: another provider would
   assert.deepEqual(makes('description: x'), all)
   assert.deepEqual(makes('seconds: {values: [5]}, routes: [{account: far, model: fal-ai/x}]'), [])
 })
+
+it('a route to another model has the price of that model', () => {
+  const account =
+    'accounts: { main: { provider: kling, key: a-long-key }, other: { provider: kling, key: another-key } }'
+  const routes = '[{ account: main, model: kling-3.0-omni }, { account: other }]'
+  const cardOf = (name: string, models = '') => load(`${account}\n${models}`).catalog.entries.get(name)?.card
+  const omni = cardOf('kling-3.0-omni')?.facts?.price
+  assert.ok(omni)
+  const turbo = cardOf('kling-3.0-turbo', `models: { kling-3.0-turbo: { routes: ${routes} } }`)
+  assert.deepEqual(
+    turbo?.routes.map(({ price }) => price),
+    [omni, undefined],
+  )
+})

@@ -123,11 +123,20 @@ function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mist
     ...(isOneProvider && { makes }),
     id,
     ownedBy: provider ?? base.ownedBy,
-    routes,
+    routes: cards.has(id) ? routes.map((route) => withPrice(route, base, known)) : routes,
     ...rules,
   }
   checkLimits(where, card, known, mistakes)
   return card
+}
+
+/** A route to another model than that of the card has the price of that model. */
+function withPrice(route: Route, { ownedBy, routes: [usual] }: ModelCard, { accounts, members }: Known): Route {
+  const provider = accounts.list.find(({ name }) => name === route.account)?.provider ?? ''
+  if (provider === ownedBy && route.upstreamModel === usual?.upstreamModel) return route
+  const listed = Object.hasOwn(members, provider) ? (members[provider]?.cards ?? []) : []
+  const card = listed.find(({ upstreamModel }) => upstreamModel === route.upstreamModel)
+  return { ...route, price: card?.facts?.price ?? null }
 }
 
 /** For a provider without cards: discovery reads its models later. */

@@ -6,6 +6,7 @@ import {
   type PriceRule,
   type PriceSettings,
   priceUnits,
+  usualCurrency,
   whyUnpriced,
 } from '../core/prices.ts'
 import { isTimeZone, type SpendCap, spendPeriods } from '../core/spend.ts'
@@ -92,7 +93,7 @@ export const pricesSchema = {
   properties: {
     currency: {
       ...currency,
-      default: 'USD',
+      default: usualCurrency,
       description: 'The currency of all amounts here and in `spend`.',
     },
     former_currencies: {
@@ -158,7 +159,13 @@ export const spendSchema = {
 /** Null if no prices are configured. */
 export function readPrices({ prices }: FileSettings, mistakes: Mistakes): PriceSettings | null {
   if (prices === undefined) return null
-  const { currency = 'USD', unpriced = 'refuse', region = null, former_currencies: former, ...all } = prices ?? {}
+  const {
+    currency = usualCurrency,
+    unpriced = 'refuse',
+    region = null,
+    former_currencies: former,
+    ...all
+  } = prices ?? {}
   const projects = Object.entries(all.projects ?? {}).flatMap(([project, settings = {}]) =>
     readRules(placeIn('prices.projects', project), project, settings, mistakes),
   )

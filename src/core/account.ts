@@ -56,9 +56,14 @@ export function keyVersionOf(address: string, key: string): string {
   return [address, key].map((part) => digestSecret(part).slice(0, 8)).join('.')
 }
 
+/** The part of a key version that identifies the address, with its provider. */
+export function addressOf(keyVersion: string): string | undefined {
+  return /^(.*)\./.exec(keyVersion)?.[1]
+}
+
 /** Whether the attempt was sent to another address than the account has now. The provider there does not know it. */
 export function hasOtherAddress(attemptVersion: string, accountVersion: string): boolean {
-  const [sentTo, current] = [attemptVersion, accountVersion].map((version) => /^(.*)\./.exec(version)?.[1])
+  const [sentTo, current] = [attemptVersion, accountVersion].map(addressOf)
   return sentTo !== undefined && current !== undefined && sentTo !== current
 }
 

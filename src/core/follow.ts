@@ -15,18 +15,29 @@ interface FollowOptions {
   onLost: (cause: Problem) => void
 }
 
+export interface Following extends AsyncDisposable {
+  /** A look, if the last one is so old that this process must have been stopped meanwhile; undefined if it is not. */
+  catchUp(): Promise<void> | undefined
+}
+
+/** Longer than a look and the wait for the next one take, also if the store is away. */
+const stoppedMs = 3_000
+
 /** Keeps a registry of this process the same as the rows of a store that processes share. */
-export function follow({ look, onMessage, clock, onLost }: FollowOptions): AsyncDisposable {
+export function follow({ look, onMessage, clock, onLost }: FollowOptions): Following {
   const stop = new AbortController()
   const bell = openBell(clock)
   const leave = onMessage(bell.ring)
   let isLost = false
+  let lookedAt = clock.now()
+  let catching: Promise<void> | undefined
 
   async function keepLooking(): Promise<void> {
     while (!stop.signal.aborted) {
       await bell.wait(lookMs, stop.signal)
       bell.mute()
       if (stop.signal.aborted) return
+      lookedAt = clock.now()
       try {
         await look()
         isLost = false
@@ -38,6 +49,18 @@ export function follow({ look, onMessage, clock, onLost }: FollowOptions): Async
   }
   const looking = keepLooking()
   return {
+    catchUp() {
+      // The clock may have been set back.
+      if (!catching && Math.abs(clock.now() - lookedAt) < stoppedMs) return undefined
+      lookedAt = clock.now()
+      // A failure is reported by the next look.
+      catching ??= look()
+        .catch(() => {})
+        .finally(() => {
+          catching = undefined
+        })
+      return catching
+    },
     async [Symbol.asyncDispose]() {
       leave()
       stop.abort()

@@ -1,6 +1,7 @@
 import { auditColumns, fromAudit } from './access-row.ts'
 import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
 import type { AuditEntry } from './audit.ts'
+import type { JobEnd } from './ledger.ts'
 import { costOfEnd, costOfRemoval, isReserved, postClose, postCost, postReserve, settlementOf } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import type { Refusal } from './quotas.ts'
@@ -57,7 +58,7 @@ export interface DecisionRecord {
 export type Mutation = { task: string } & (
   | { verb: 'record'; entry: DecisionRecord }
   | { verb: 'settle'; fact: AttemptFact }
-  | { verb: 'remove'; fence: number; orphans: boolean; end?: Parameters<typeof costOfRemoval>[1] }
+  | { verb: 'remove'; fence: number; orphans: boolean; end?: JobEnd | undefined }
   | { verb: 'delete'; owner: string; at: number }
   | { verb: 'disown'; attempt: string; at: number }
 )
@@ -327,7 +328,8 @@ function planNotice({ owner, task, at, kind }: Omit<Notice, 'number'>, { endpoin
 
 /** Attempts that may have cost money are kept. */
 function planRemoval({ task, orphans, end }: MutationOf<'remove'>, was: TaskBefore, before: Before): Plan {
-  const [last, cost] = [was.state === 'held' || orphans ? was.attempt : null, costOfRemoval(was, end)]
+  const last = was.state === 'held' || orphans ? was.attempt : null
+  const cost = costOfRemoval(was, end)
   const own = [...before.attempts].filter(([, attempt]) => attempt.task === task)
   const at = was.deletedAt ?? was.createdAt
   return {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type CardFacts, type CardTemplate, sizesOf, toCard } from './catalog.ts'
-import { type PricedRequest, type PriceLine, type PriceRule, type PriceSettings, priceRequest } from './prices.ts'
+import {
+  type PricedRequest,
+  type PriceLine,
+  type PriceRule,
+  type PriceSettings,
+  priceRequest,
+  pricesFor,
+} from './prices.ts'
 import { Problem } from './problem.ts'
 
 const template: CardTemplate = {
@@ -171,5 +178,37 @@ it('a price that is unknown is an error with the name of the model, or free if t
     /too large/,
   )
   assert.equal(price({ lines: null, settings: { unpriced: 'free' } }), null)
+  const huge = {
+    lines: [second('999999999')],
+    seconds: 3_600,
+    rules: [{ project: null, model: '*', markup: '999999999' }],
+  }
+  assert.throws(() => price({ ...huge, settings: { unpriced: 'free' } }), /too large/)
   assert.equal(price({ lines: [second('0')], currency: 'CNY' })?.charge, 0, 'nothing costs the same everywhere')
+})
+
+it('a token with a cap gets nothing without a price, even if that is free for others', () => {
+  const settings = { currency: 'USD', unpriced: 'free', region: null, rules: [] } as const
+  const spend = [{ period: 'day', limit: 1_000_000, zone: 'UTC' }] as const
+  assert.equal(pricesFor(settings, { kind: 'client', spend })?.unpriced, 'refuse')
+  assert.equal(pricesFor(settings, { kind: 'client' })?.unpriced, 'free')
+})
+
+it('a model with several routes costs what the dearest costs, and is unpriced if one of them is', () => {
+  const table = (text: string) => ({ currency: 'USD', on: '2026-11', source: 'a list', lines: [second(text)] })
+  const costOf = (...prices: (ReturnType<typeof table> | null | undefined)[]) => {
+    const routes = prices.map((price, at) => ({
+      ...{ account: `a${at}`, upstreamModel: 'one', priority: at, weight: 1 },
+      ...(price !== undefined && { price }),
+    }))
+    const facts = { ...common, audio: 'optional', price: table('0.1') } as const
+    const card = { ...toCard(template, []), facts, routes }
+    const request = { card, owner: 'alice', seconds: 5, size: { width: 1280, height: 720 }, parameters: {} }
+    const settings = { currency: 'USD', unpriced: 'refuse', region: null, rules: [] } as const
+    return priceRequest(settings, { ...request, hasImage: false, sourceSeconds: 0 })?.cost
+  }
+  assert.equal(costOf(undefined), 500_000)
+  assert.equal(costOf(table('0.8')), 4_000_000)
+  assert.equal(costOf(undefined, table('0.05'), table('0.8')), 4_000_000)
+  assert.throws(() => costOf(undefined, null), /'acme-1' has no price/)
 })

@@ -84,15 +84,19 @@ export interface PricedRequest {
   readonly sourceSeconds: number
 }
 
-/** In US dollars, as on the cards. */
-const plainPrices: PriceSettings = { currency: 'USD', unpriced: 'refuse', region: null, rules: [] }
+/** Of the prices on the cards, and of an operator who names no other. */
+export const usualCurrency = 'USD'
+
+const plainPrices: PriceSettings = { currency: usualCurrency, unpriced: 'refuse', region: null, rules: [] }
 
 /**
  * The settings for a token. Without prices of the operator, videos of a token with a spend cap have the prices of the
- * cards. Operators see those, too.
+ * cards. Operators see those, too. A token with a cap gets nothing that can't be counted.
  */
 export function pricesFor(settings: PriceSettings | null, { spend, kind }: Pick<Token, 'spend' | 'kind'>) {
-  return settings ?? (spend?.length || kind === 'operator' ? plainPrices : null)
+  const isCapped = Boolean(spend?.length)
+  if (!settings) return isCapped || kind === 'operator' ? plainPrices : null
+  return isCapped ? { ...settings, unpriced: 'refuse' as const } : settings
 }
 
 /** The price of a request; null if it is free. Throws `price_unknown` if it can't be computed and must not be free. */
@@ -100,7 +104,7 @@ export function priceRequest(settings: PriceSettings | null, request: PricedRequ
   if (!settings) return null
   const found = computePrice(settings, request)
   if (!('reason' in found)) return found
-  if (settings.unpriced === 'free') return null
+  if (settings.unpriced === 'free' && !found.isTooLarge) return null
   const { id } = request.card
   const message = `The price of this video can't be computed: ${found.reason}. Ask your operator to set a price for '${id}' in \`prices\`.`
   throw new Problem('price_unknown', message, { param: 'model' })
@@ -114,6 +118,8 @@ export function whyUnpriced(settings: PriceSettings, request: PricedRequest): st
 
 interface Unknown {
   readonly reason: string
+  /** There is a price, of more than an amount can be. */
+  readonly isTooLarge?: true
 }
 
 function computePrice(settings: PriceSettings, request: PricedRequest): TaskPrice | Unknown {
@@ -129,7 +135,7 @@ function computePrice(settings: PriceSettings, request: PricedRequest): TaskPric
   const charge = charges.map((part) => ({ ...part, price: toText(multiply(toDecimal(part.price), markup)) }))
   const cost = Array.isArray(costs) ? costs : null
   const [charged, costing] = [amountOf(charge), cost && amountOf(cost)]
-  if (charged === undefined || costing === undefined) return { reason: 'the amount is too large' }
+  if (charged === undefined || costing === undefined) return { reason: 'the amount is too large', isTooLarge: true }
   const isMetered = [...charge, ...(cost ?? [])].some(({ metered }) => metered)
   return {
     currency: settings.currency,
@@ -140,7 +146,7 @@ function computePrice(settings: PriceSettings, request: PricedRequest): TaskPric
   }
 }
 
-/** The provider's cost: the operator's own figure, or the card's if that has the same currency. */
+/** The provider's cost: the operator's own figure, or the cards' if those have the same currency. */
 function costParts(
   settings: PriceSettings,
   request: PricedRequest,
@@ -148,8 +154,24 @@ function costParts(
 ): PricePart[] | Unknown {
   const own = rules.find(({ cost }) => cost)?.cost
   if (own) return partsOf(own, request, settings)
-  const { id, facts } = request.card
-  const table = facts?.price
+  const { routes, facts } = request.card
+  // Which route a task takes is not known yet.
+  const tables = new Set(routes.map(({ price }) => (price === undefined ? facts?.price : price)))
+  const found = [...(tables.size === 0 ? [facts?.price] : tables)].map((table) => tableParts(settings, request, table))
+  return found.find((parts) => !Array.isArray(parts)) ?? found.filter(Array.isArray).toSorted(byAmount)[0] ?? []
+}
+
+/** The dearest first. */
+function byAmount(one: readonly PricePart[], other: readonly PricePart[]): number {
+  return (amountOf(other) ?? Number.POSITIVE_INFINITY) - (amountOf(one) ?? Number.POSITIVE_INFINITY)
+}
+
+function tableParts(
+  settings: PriceSettings,
+  request: PricedRequest,
+  table: PriceTable | null | undefined,
+): PricePart[] | Unknown {
+  const { id } = request.card
   if (!table) return { reason: `'${id}' has no price` }
   const isFree = table.lines.every(({ price }) => toDecimal(price).digits === 0n)
   if (table.currency !== settings.currency && !isFree)

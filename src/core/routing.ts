@@ -1,4 +1,5 @@
 import { chance, type Random } from './clock.ts'
+import type { PriceTable } from './prices.ts'
 
 /** An account that can generate videos of a model. */
 export interface Route {
@@ -8,6 +9,8 @@ export interface Route {
   /** Lower is tried first. Among equals the choice is random, by weight. */
   readonly priority: number
   readonly weight: number
+  /** The provider's price, if it is not that of the card; null if it is unknown. */
+  readonly price?: PriceTable | null
 }
 
 /** The routes in the order in which they should be tried now. */

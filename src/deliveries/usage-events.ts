@@ -110,23 +110,20 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
  * begun, so `gapMs` later each of them is committed or was rolled back, however many there are.
  */
 function openGaps(store: Pick<UsageStore, 'lastUsage'>, clock: Clock) {
-  /** The highest number at some times, in their order. The first is the last one that is `gapMs` old, if there is one. */
-  let marks: { number: number; at: number }[] = []
+  /** Up to this number all transactions have ended. */
+  let settled = 0
+  /** The highest number at a time. */
+  let mark: { number: number; at: number } | null = null
+  // `now` is from before the records were read.
   return async (records: readonly UsageRecord[], sent: number, now: number): Promise<readonly UsageRecord[]> => {
-    // `now` is from before the records were read, and a mark from after its number was read.
-    marks = marks.slice(
-      Math.max(
-        0,
-        marks.findLastIndex(({ at }) => now - at >= gapMs),
-      ),
-    )
-    const [first] = marks
-    const settled = first && now - first.at >= gapMs ? first.number : 0
+    if (mark && now - mark.at >= gapMs) {
+      settled = mark.number
+      mark = null
+    }
     const isGap = ({ number }: UsageRecord, at: number) => number !== (records[at - 1]?.number ?? sent) + 1
     const gap = records.findIndex((record, at) => isGap(record, at) && record.number > settled)
     if (gap < 0) return records
-    const number = await store.lastUsage()
-    if (number > (marks.at(-1)?.number ?? 0)) marks.push({ number, at: clock.now() })
+    mark ??= { number: await store.lastUsage(), at: clock.now() }
     return records.slice(0, gap)
   }
 }

@@ -17,7 +17,7 @@ import type { Store } from '../stores/store.ts'
 import { noticesKeptMs, reportsKeptMs, startUpkeep } from './upkeep.ts'
 
 const now = 1_700_000_000_000
-const usageKeptMs = 400 * 86_400_000
+const usageRetentionMs = 400 * 86_400_000
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-test-'))
 after(() => rmSync(folder, { recursive: true }))
 
@@ -44,7 +44,7 @@ it('drops notices that are older than a day, page by page, and goes on while the
     if (isAway) throw new Error('away')
     return store.trimNotices(before, 1_000)
   }
-  await using _upkeep = startUpkeep({ store: { ...store, trimNotices }, clock, log, usageKeptMs })
+  await using _upkeep = startUpkeep({ store: { ...store, trimNotices }, clock, log, usageRetentionMs })
   await until('it meets a store that is away', () => events.length === 1, 5)
   assert.equal(await left(), 4)
   isAway = false
@@ -73,7 +73,7 @@ it('drops deliveries 30 days after they ended, and those of endpoints that are g
     await store.recordDelivery(afterTry(delivery, { at: now, status: 200, error: null, tookMs: 0 }, { chance: 0 }))
   const left = async ({ id }: { id: string }) => (await store.deliveries(id, { limit: 9 })).map(({ state }) => state)
   await store.deleteEndpoint('alice', gone.id)
-  await using _upkeep = startUpkeep({ store, clock, log, usageKeptMs })
+  await using _upkeep = startUpkeep({ store, clock, log, usageRetentionMs })
   await until('the strays are gone', async () => (await left(gone)).length === 0, 5)
   clock.advance(deliveriesKeptMs)
   assert.deepEqual((await left(kept)).sort(), ['delivered', 'pending'])
@@ -104,7 +104,7 @@ it('keeps attempts of removed tasks for a day, however late they are removed', a
     dropped.push(await store.trimRemovedAttempts(keptMs, limit))
     return dropped.at(-1) ?? 0
   }
-  await using _upkeep = startUpkeep({ store: { ...store, trimRemovedAttempts }, clock, log, usageKeptMs })
+  await using _upkeep = startUpkeep({ store: { ...store, trimRemovedAttempts }, clock, log, usageRetentionMs })
   await until('it looked once', () => dropped.length === 1, 5)
   assert.ok(await store.attempt('attempt_1'))
   await remove('3', old + removedMs + 1)
@@ -128,7 +128,7 @@ it('drops the reports of processes a day after the last one, but never the healt
   await saveHealth('studio@gone', now - reportsKeptMs - 1)
   await saveHealth('studio@new', now - reportsKeptMs + 1)
   await saveHealth('kling', 0)
-  await using _upkeep = startUpkeep({ store, clock, log, usageKeptMs })
+  await using _upkeep = startUpkeep({ store, clock, log, usageRetentionMs })
   const left = async () => (await store.healths()).map(({ account }) => account)
   await until('one is gone', async () => (await left()).length === 2, 5)
   assert.deepEqual([await left(), events], [['kling', 'studio@new'], []])
@@ -138,11 +138,11 @@ it('drops the usage of ended tasks after the time that is configured', async () 
   const clock = manualClock(now)
   const { events, log } = openLog()
   await using store = await openStore()
-  for (const [number, at] of Object.entries({ 1: now - usageKeptMs - 1, 2: now - usageKeptMs + 1 })) {
+  for (const [number, at] of Object.entries({ 1: now - usageRetentionMs - 1, 2: now - usageRetentionMs + 1 })) {
     await store.insert(newTask(number))
     await store.delete('alice', newTask(number).id, at)
   }
-  await using _upkeep = startUpkeep({ store, clock, log, usageKeptMs })
+  await using _upkeep = startUpkeep({ store, clock, log, usageRetentionMs })
   const left = async () => (await store.usageBeyond(0, 9)).map(({ id }) => id)
   await until('one is gone', async () => (await left()).length === 1, 5)
   assert.deepEqual([await left(), events], [[newTask('2').id], []])
@@ -156,7 +156,7 @@ it('drops alarms 30 days after they were cleared, and keeps active ones', async 
     await store.raiseAlarm(newReport(String(at), { subject, at: 1 }))
   await store.clearAlarm('account_key', 'old', now - alarmsKeptMs - 1)
   await store.clearAlarm('account_key', 'new', now - alarmsKeptMs + 1)
-  await using _upkeep = startUpkeep({ store, clock, log, usageKeptMs })
+  await using _upkeep = startUpkeep({ store, clock, log, usageRetentionMs })
   const left = async () => (await store.alarms({ status: 'all', limit: 9 })).map(({ subject }) => subject)
   await until('one is gone', async () => (await left()).length === 2, 5)
   assert.deepEqual([await left(), events], [['active', 'new'], []])

@@ -18,7 +18,7 @@ interface UpkeepOptions {
   clock: Clock
   log: Log
   /** How long the usage of ended tasks is kept. */
-  usageKeptMs: number
+  usageRetentionMs: number
 }
 
 /** A client that reconnects within this time receives every notice that it missed. */
@@ -30,7 +30,7 @@ export const reportsKeptMs = 24 * 3_600_000
 const everyMs = 60_000
 
 /** Drops rows that are not needed any more: at the start, and every minute. */
-export function startUpkeep({ store, clock, log, usageKeptMs }: UpkeepOptions): AsyncDisposable {
+export function startUpkeep({ store, clock, log, usageRetentionMs }: UpkeepOptions): AsyncDisposable {
   const stop = new AbortController()
   const lines = { down: 'old rows could not be dropped', up: 'old rows are dropped again' }
   const outages = openOutages({ log, clock, ...lines, level: 'warn' })
@@ -41,7 +41,7 @@ export function startUpkeep({ store, clock, log, usageKeptMs }: UpkeepOptions): 
     'deliveries to deleted endpoints': () => store.trimStrayDeliveries(stepRows),
     'attempts of removed tasks': () => store.trimRemovedAttempts(removedMs, stepRows),
     'reports of ended processes': () => trimReports(clock.now() - reportsKeptMs),
-    'old usage': () => store.trimUsage(clock.now() - usageKeptMs, stepRows),
+    'old usage': () => store.trimUsage(clock.now() - usageRetentionMs, stepRows),
     'old alarms': () => store.trimAlarms(clock.now() - alarmsKeptMs, stepRows),
   }
 

@@ -72,10 +72,8 @@ const PRIVATE_NAMES = [
 ]
 
 /** The rules for a URL from the configuration: its own host is trusted, on its own port. */
-export function trusting(text: string, rules: Rules): Rules {
-  const url = URL.parse(text)
-  if (url === null) return rules
-  return { ...rules, allow: [...rules.allow, { host: hostOf(url).replace(/\.$/, ''), port: portOf(url) }] }
+export function trusting({ host, port }: Pick<Target, 'host' | 'port'>, rules: Rules): Rules {
+  return { ...rules, allow: [...rules.allow, { host, port }] }
 }
 
 /** Parses a URL, absolute or (for a redirect) relative to `base`, without a lookup. Throws a UrlRefusal. */
@@ -90,9 +88,8 @@ export function readTarget(text: string, rules: Rules, base?: URL): Target {
   // "localhost." is the same host as "localhost", but no name rule and no certificate would match it.
   url.hostname = url.hostname.replace(/\.$/, '')
   url.hash = ''
-  const host = hostOf(url)
-  if (host.split('.').includes('')) throw notAUrl()
-  const port = portOf(url)
+  if (url.hostname.split('.').includes('')) throw notAUrl()
+  const { host, port } = endOf(url)
   const trusted = allowsHost(rules.allow, host, port)
   if (!trusted && PRIVATE_NAMES.some((name) => host === name || host.endsWith(`.${name}`))) {
     throw new PrivateUrlRefusal(
@@ -103,12 +100,10 @@ export function readTarget(text: string, rules: Rules, base?: URL): Target {
   return { url, host, port, literal: isIP(host) !== 0, trusted }
 }
 
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '')
-}
-
-function portOf({ port, protocol }: URL): number {
-  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+/** The host that a URL leads to, in the form of rules, and its port. */
+export function endOf({ hostname, port, protocol }: URL): Pick<Target, 'host' | 'port'> {
+  const host = hostname.replace(/\.$/, '').replace(/^\[|\]$/g, '')
+  return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) }
 }
 
 /** Throws a UrlRefusal if at least one address of the target is not allowed. */

@@ -4,7 +4,7 @@ import { type Base, readBase, readHeaders } from './base.ts'
 import { certificateFaultOf, connect, type Network } from './connect.ts'
 import { Exchange, type ExchangeDeadlines, type Head, type HttpRequest } from './exchange.ts'
 import { bufferedResponse, responseByStatus, streamedResponse, truncatedResponse } from './response.ts'
-import { type Rules, readTarget, type Target, UrlRefusal } from './target.ts'
+import { type Rules, readTarget, type Target, trusting, UrlRefusal } from './target.ts'
 import { isTimeout, openStop } from './watch.ts'
 
 /**
@@ -212,7 +212,7 @@ class GuardedUpstream {
     const { rules } = this.#context
     const { origin, host, port } = this.#base
     const isOwn = URL.parse(text, from?.href)?.origin === origin
-    const target = readTarget(text, isOwn ? { ...rules, allow: [...rules.allow, { host, port }] } : rules, from)
+    const target = readTarget(text, isOwn ? trusting({ host, port }, rules) : rules, from)
     return { target, isOwn }
   }
 

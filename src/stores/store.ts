@@ -281,7 +281,7 @@ export interface UsageStore {
   usage(range: UsageRange, step: UsageStep): Promise<UsageRecord[]>
   /** Records with a greater number, in the order of their numbers. Other processes may still add smaller ones. */
   usageBeyond(number: number, limit: number): Promise<UsageRecord[]>
-  /** The greatest number of a record; 0 if there is none. */
+  /** The greatest number of a record; 0 without records. */
   lastUsage(): Promise<number>
   /** Drops up to `limit` records from before that time. Returns how many. */
   trimUsage(before: number, limit: number): Promise<number>

@@ -104,4 +104,7 @@ it('discard: passes on how the job ended, which decides about its cost', async (
   world.answers.poll = async () => ({ status: 'succeeded', output: 'x', usage: { outputTokens: 7 } })
   const completed = { state: 'completed', usage: { outputTokens: 7 }, error: null }
   assert.deepEqual((await world.run(running)).decision, { ...over, end: completed })
+  // Its end was reported before the task was deleted.
+  const storing = { ...running, state: 'storing', usage: { outputTokens: 7 } } as const
+  assert.deepEqual((await world.run(storing)).decision, { ...over, end: completed })
 })

@@ -54,6 +54,7 @@ async function endWork(
   { attempt, signal }: Action,
 ): Promise<Work> {
   if (task.state === 'running') return stop(task, account, tools, signal)
+  if (task.state === 'storing') return { work: 'over', end: { state: 'completed', usage: task.usage, error: null } }
   return { work: task.state === 'held' && attempt?.state !== 'refused' ? 'unknown' : 'over' }
 }
 

@@ -8,7 +8,7 @@ export const expire: Worker = {
   states: ['completed', 'failed'],
   limit: 16,
   async run(task, tools, action) {
-    const { clock, bucket } = tools
+    const { accounts, clock, bucket } = tools
     if (!isFinished(task)) throw new Error(`a ${task.state} task can't expire`)
     const removeAt = (task.expiresAt ?? task.createdAt) + recordRetentionMs
     const now = clock.now()
@@ -19,9 +19,11 @@ export const expire: Worker = {
     if (now < (task.expiresAt ?? 0)) return { change: { dueAt: task.expiresAt } }
     // Bytes first: if the process dies in between, all of this is done again.
     await bucket.removeFolder(task.id)
-    // At another address, the same operation may name a job that is not ours.
-    const account = task.operation === null ? undefined : accountAt(task, tools, await keyOf(task, tools, action))
-    await account?.provider.forget?.(task.operation, callOf(account, task, tools, action.signal))
+    if (task.operation !== null && accounts.get(task.account ?? '')?.provider.forget) {
+      // At another address, the same operation may name a job that is not ours.
+      const account = accountAt(task, tools, await keyOf(task, tools, action))
+      await account?.provider.forget?.(task.operation, callOf(account, task, tools, action.signal))
+    }
     return { change: { video: null, image: null, operation: null, dueAt: removeAt } }
   },
 }

@@ -295,7 +295,7 @@ function withFields(settings: Declaration['settings'], fields: Omit<ChangeAccoun
 
 function stillNeeded(name: string, unfinished: number, mode: AccountMode): Problem {
   const tasks = unfinished === 1 ? 'an unfinished task' : `${unfinished} unfinished tasks`
-  const advice = mode === 'draining' ? 'It is being drained: wait until they end.' : 'Drain it first.'
+  const advice = mode === 'draining' ? 'It is being drained: wait until it has none.' : 'Drain it first.'
   return new Problem('invalid_request', `The account '${name}' has ${tasks}. ${advice}`)
 }
 

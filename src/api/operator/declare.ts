@@ -94,6 +94,6 @@ export async function refuseStranded(
     if ((await store.queueOf(model, 1)).length > 0)
       throw new Problem(
         'invalid_request',
-        `The ${kind} '${name}' can't be removed: the model '${model}' has queued tasks, and nothing else could generate them. Wait until they have started.`,
+        `The ${kind} '${name}' can't be removed: the model '${model}' has queued tasks, and nothing else could generate them. Resume an account that is paused or drained, add another account for them, or delete them.`,
       )
 }

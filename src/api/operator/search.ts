@@ -1,15 +1,14 @@
-import type { FairTurns } from '../../core/fair.ts'
 import { idOf } from '../../core/token.ts'
 import type { SearchFound, TaskSearch, TaskStore } from '../../stores/store.ts'
 import { ListTasksQuery, OperatorTaskList, type OperatorTaskSummary } from '../../wire/operator.ts'
 import { toTaskSummary } from '../operator.ts'
-import { readInTurn } from '../pieces.ts'
+import type { PieceTurns } from '../pieces.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
 import { readLimit, readTime, refuseNul } from '../validation.ts'
 
 interface SearchDependencies {
   store: TaskStore
-  turns: FairTurns
+  turns: PieceTurns
 }
 
 /** How many steps of the store one request takes at most. The client goes on from there. */
@@ -34,12 +33,11 @@ function search({ store, turns }: SearchDependencies) {
   return async (request: QueryRequest<ListTasksQuery>): Promise<OperatorTaskList> => {
     const wanted = readSearch(request)
     const limit = readLimit(request, ListTasksQuery)
-    const turn = () => turns.take(idOf(request.token))
     const data: OperatorTaskSummary[] = []
     let next = request.query.after ?? null
     for (let steps = 0; steps < mostSteps && data.length < limit; steps += 1) {
       const place = { ...(next !== null && { after: next }), limit: limit - data.length }
-      const found: SearchFound = await readInTurn(turn, () => store.search(wanted, place))
+      const found: SearchFound = await turns.read(idOf(request.token), () => store.search(wanted, place))
       data.push(...found.tasks.map(toTaskSummary))
       next = found.next
       if (next === null) break

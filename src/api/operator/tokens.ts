@@ -34,7 +34,7 @@ import {
 } from '../../wire/tokens.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
 import type { StoredBytes } from '../stored-bytes.ts'
-import { readLimit } from '../validation.ts'
+import { parseTime, readLimit } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
 import { auditOf } from './audit.ts'
 
@@ -266,7 +266,7 @@ function readFields(
     throw invalid('role', "`role` is for operator tokens. Leave it out, or set `kind` to 'operator'.")
   return {
     ...(name !== undefined && { name: readName(name) }),
-    ...(project !== undefined && { project: project && readText(project, 'project') }),
+    ...(project !== undefined && { project: project && readProject(project) }),
     ...(models !== undefined && { models: models.map((glob) => readText(glob, 'models')) }),
     ...(rate !== undefined && { rate }),
     ...(concurrency !== undefined && { concurrency }),
@@ -285,6 +285,13 @@ function readName(name: string): string {
   if (Object.values(generatedNames).includes(name))
     throw invalid('name', `\`name\` is '${name}', which is reserved for the token of that name in the configuration.`)
   return readText(name, 'name')
+}
+
+/** The id of a token is the owner of its videos: a project of that name would have them, too. */
+function readProject(project: string): string {
+  if (project.startsWith('tok_'))
+    throw invalid('project', `\`project\` begins with 'tok_', as ids of tokens do. Choose another name.`)
+  return readText(project, 'project')
 }
 
 function readText(value: string, param: string): string {
@@ -326,7 +333,7 @@ function toWireCaps(caps: readonly SpendCap[]): OperatorToken['spend'] {
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
 function readExpiry(text: string, now: number): number {
-  const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
+  const time = isoTime.test(text) ? parseTime(text) : Number.NaN
   if (Number.isNaN(time))
     throw invalid('expires_at', '`expires_at` is not a time with a time zone. Use a text such as 2027-01-31T00:00:00Z.')
   if (time > now) return time
