@@ -52,6 +52,16 @@ describe('a database that is away when a client submits', () => {
     })
 })
 
+it('a service starts with a database that is slow to accept its first connection', async () => {
+  await using world = await openWorld(postgres)
+  world.proxy.hang()
+  const starting = serve(world)
+  await Promise.race([starting, pause(1_500)])
+  world.proxy.goOn()
+  await using service = await starting
+  assert.ok(await isReady(service))
+})
+
 describe('a database that goes away while an upstream takes a task', () => {
   it('is told of it when it is back', async () => {
     await using world = await openWorld(postgres)

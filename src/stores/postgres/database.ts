@@ -32,6 +32,8 @@ export interface PoolUse {
 }
 
 const connectMs = 800
+/** At the start nobody waits for a response, and the first connection to a database is its slowest. */
+const firstConnectMs = 10_000
 const connections = 8
 
 export async function openDatabase(url: string, meter?: StoreMeter): Promise<Database> {
@@ -60,7 +62,9 @@ export async function openDatabase(url: string, meter?: StoreMeter): Promise<Dat
     await client.connect()
     return client
   }
-  const behindPooler = await isPooled(() => connect(bounds)).catch(refuse)
+  const behindPooler = await isPooled(() => connect({ ...bounds, connectionTimeoutMillis: firstConnectMs })).catch(
+    refuse,
+  )
   const session = behindPooler ? pooled : direct
   const pool = new pg.Pool({ ...options, ...(behindPooler ? {} : bounds), max: connections, pipeline: true })
   // The pool replaces a connection that breaks while it is idle.
