@@ -268,7 +268,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const look = {
     ...{ ...common, accounts: accounts.all, figures, catalog: config.catalog, prices: config.prices },
     ...{ queueAgeMs: config.alarms.queueAgeMs, everyMs: alarmLookMs },
-    checks: [readiness, () => quietly(checkSpace), () => quietly(stored.checkAll), upstreams.check],
+    // The result is not kept: `/readyz` would report it for 5 seconds after an outage began.
+    checks: [() => readiness(0), () => quietly(checkSpace), () => quietly(stored.checkAll), upstreams.check],
   }
   const queues = [alarms.local, alarmQueueOf(store)]
   const push = { ...common, outbound, queues, receivers: config.alarms, onChange: alarms.onChange }

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import fastify from 'fastify'
 import { Problem } from '../core/problem.ts'
 import { openTelemetry } from '../telemetry/log.ts'
-import { readyz } from './health.ts'
+import { openReadiness, readyz } from './health.ts'
 
 /* /readyz, with a clock, a store and a bucket that the test controls. */
 
@@ -34,10 +34,12 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
     typeof readyz
   >[0]
   const app = fastify()
-  app.get('/readyz', readyz(dependencies))
+  const readiness = openReadiness(dependencies)
+  app.get('/readyz', readyz({ ...dependencies, readiness }))
   return {
     asked,
     said,
+    look: () => readiness(0),
     async ask() {
       const answer = await app.inject('/readyz')
       return [answer.statusCode, answer.json()] as const
@@ -121,6 +123,22 @@ it('all requests within 5 s share one check, or within 1 s if it failed', async 
     await ask()
     assert.equal(service.asked.store, 2)
   }
+})
+
+// Every process looks for alarms every 15 seconds. An outage that began after such a look was hidden for 5 seconds.
+it('a check for alarms does not hide the beginning of an outage', async () => {
+  let works = true
+  const service = ready({ store: () => (works ? Promise.resolve() : broken()) })
+  assert.equal((await service.look()).status, 'ok')
+  works = false
+  assert.equal((await service.ask())[0], 503)
+})
+
+it('a check for alarms uses the result of a request, if it is fresh', async () => {
+  const service = ready()
+  await service.ask()
+  await service.look()
+  assert.deepEqual(service.asked, { store: 1, bucket: 1 })
 })
 
 it('a bucket that hangs is reported, and not checked again until it has responded', async () => {

@@ -18,10 +18,13 @@ export interface HealthDependencies {
   /** The name of this machine, for alarms. */
   machine?: string
   /** A check that several parts share. */
-  readiness?: () => Promise<Readiness>
+  readiness?: CheckReadiness
   /** Aborted when the service begins to stop. */
   draining?: AbortSignal
 }
+
+/** `keepMs`: for how long later calls get the result too, if it is a success. */
+type CheckReadiness = (keepMs?: number) => Promise<Readiness>
 
 type StorageState = 'ok' | StorageFault
 
@@ -60,7 +63,7 @@ export function healthRoutes(dependencies: HealthDependencies): Route[] {
  * polls, lists and submits without an image don't need it, and every process would refuse them at once. The route needs
  * no token, so it gives one of a few fixed reasons; the log has the cause.
  */
-export function openReadiness(dependencies: HealthDependencies): () => Promise<Readiness> {
+export function openReadiness(dependencies: HealthDependencies): CheckReadiness {
   const { store, bucket, clock, log, alarms, machine = 'this machine', draining } = dependencies
   const reportStore = openReport({ log, clock }, 'the store')
   const reportBucket = openReport({ log, clock }, 'the bucket')
@@ -70,8 +73,8 @@ export function openReadiness(dependencies: HealthDependencies): () => Promise<R
     if (found === 'ok') alarms?.clear(kind, machine)
     else alarms?.raise(kind, machine, { found })
   }
-  return async () => {
-    const [rows, bytes] = await Promise.all([checkRows(), checkBytes()])
+  return async (keepMs = freshMs.ok) => {
+    const [rows, bytes] = await Promise.all([checkRows(keepMs), checkBytes(keepMs)])
     const status = draining?.aborted ? 'draining' : rows === 'ok' ? 'ok' : 'unavailable'
     const reason = status === 'draining' ? reasons.draining : rows === 'ok' ? null : reasons[rows]
     note('database_failing', rows)
@@ -127,9 +130,9 @@ function shareCheck(
   probe: () => Promise<unknown>,
   clock: Clock,
   report: (found: StorageState, cause?: unknown) => void,
-): () => Promise<StorageState> {
+): (keepMs: number) => Promise<StorageState> {
   let last: Check | undefined
-  const begin = (): Check => {
+  const begin = (keepMs: number): Check => {
     const ended = probe().then(
       (): StorageState => {
         report('ok')
@@ -145,15 +148,15 @@ function shareCheck(
       check.isOpen = false
     })
     void check.found.then((found) => {
-      if (found === 'ok') check.freshMs = freshMs.ok
+      if (found === 'ok') check.freshMs = keepMs
       // A check that timed out may succeed by now.
       else if (check.isOpen) check.freshMs = 0
     })
     return check
   }
-  return () => {
+  return (keepMs) => {
     // The clock may have been set back.
-    if (!last || (!last.isOpen && Math.abs(clock.now() - last.at) >= last.freshMs)) last = begin()
+    if (!last || (!last.isOpen && Math.abs(clock.now() - last.at) >= last.freshMs)) last = begin(keepMs)
     return last.found
   }
 }
