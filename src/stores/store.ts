@@ -332,7 +332,6 @@ export interface AlarmStore {
   clearUnseenAlarms(kind: AlarmKind, before: number, at: number): Promise<Alarm[]>
   /** The newest first. `after` need not exist: it is only a position in that order. */
   alarms(page: AlarmPage): Promise<Alarm[]>
-  alarm(id: string): Promise<Alarm | undefined>
   /**
    * Writes the entry in the same transaction. An alarm that is acknowledged stays as it is, without another entry. Returns
    * the alarm, if it exists.

@@ -11,7 +11,7 @@ import { toWirePage } from '../wire.ts'
 import { auditOf } from './audit.ts'
 
 interface AlarmDependencies {
-  store: Pick<AlarmStore, 'alarms' | 'alarm' | 'acknowledgeAlarm'>
+  store: Pick<AlarmStore, 'alarms' | 'acknowledgeAlarm'>
   clock: Clock
   log: Log
 }

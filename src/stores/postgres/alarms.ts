@@ -1,5 +1,5 @@
 import { auditColumns, fromAudit } from '../../core/access-row.ts'
-import { type Alarm, type AlarmStatus, alarmColumns, fromReport, reportColumns, toAlarm } from '../../core/alarms.ts'
+import { type AlarmStatus, alarmColumns, fromReport, reportColumns, toAlarm } from '../../core/alarms.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import { mapReadable } from '../../core/row.ts'
 import type { Acknowledgement, AlarmStore } from '../store.ts'
@@ -33,7 +33,6 @@ export function openAlarmRows(database: Database): AlarmStore {
       const text = `SELECT ${names} FROM alarms WHERE ${conditions[status]} AND id < $1 ORDER BY id DESC LIMIT $2`
       return mapReadable(await database.read(text, [after, limit]), toAlarm)
     },
-    alarm: (id) => find(database.read, id),
     acknowledgeAlarm(id, acknowledgement, entry) {
       const write = () => database.write((query) => acknowledge(query, id, acknowledgement, entry))
       // After a COMMIT without a response: an alarm is acknowledged once, so this can be repeated.
@@ -85,14 +84,10 @@ const raiseStatement = `INSERT INTO alarms (${reportColumns.join(', ')})
 const appendStatement = `INSERT INTO audit (${auditColumns.join(', ')})
   VALUES (${auditColumns.map((_, at) => `$${at + 1}`).join(', ')})`
 
-async function find(query: Query, id: string): Promise<Alarm | undefined> {
-  return mapReadable(await query(`SELECT ${names} FROM alarms WHERE id = $1`, [id]), toAlarm)[0]
-}
-
 async function acknowledge(query: Query, id: string, { by, at }: Acknowledgement, entry: AuditEntry) {
   const text = `UPDATE alarms SET acknowledged_by = $2, acknowledged_at = $3 WHERE id = $1 AND acknowledged_at IS NULL
     RETURNING ${names}`
   const [changed] = mapReadable(await query(text, [id, by, at]), toAlarm)
   if (changed) await query(appendStatement, fromAudit(entry))
-  return changed ?? find(query, id)
+  return changed ?? mapReadable(await query(`SELECT ${names} FROM alarms WHERE id = $1`, [id]), toAlarm)[0]
 }

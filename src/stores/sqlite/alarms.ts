@@ -78,10 +78,7 @@ export function prepareAlarms(database: DatabaseSync) {
 }
 
 /** Reads; runs on the main thread. */
-export function prepareAlarmReads(
-  reader: DatabaseSync,
-): Pick<Store, 'alarms' | 'alarm' | 'unsentAlarms' | 'lastAlarmSent'> {
-  const one = reader.prepare(`SELECT ${names} FROM alarms WHERE id = ?`)
+export function prepareAlarmReads(reader: DatabaseSync): Pick<Store, 'alarms' | 'unsentAlarms' | 'lastAlarmSent'> {
   const list = (condition: string) =>
     reader.prepare(`SELECT ${names} FROM alarms WHERE ${condition} AND id < ? ORDER BY id DESC LIMIT ?`)
   const lists = {
@@ -99,7 +96,6 @@ export function prepareAlarmReads(
   )
   return {
     alarms: async ({ status, after = end, limit }) => mapReadable(lists[status].all(after, limit), toAlarm),
-    alarm: async (id) => mapReadable(one.all(id), toAlarm)[0],
     unsentAlarms: async (now, limit) => mapReadable(waiting.all(now, limit), toAlarm),
     lastAlarmSent: async (kind, subject) => Number(last.get(kind, subject)?.at ?? 0),
   }
