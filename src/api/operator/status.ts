@@ -1,6 +1,7 @@
 import { type AccountHealth, type AccountView, type Healths, isLocalName } from '../../core/account.ts'
 import { type Alarm, describeAlarm } from '../../core/alarms.ts'
 import { type Figures, figureLimits } from '../../core/figures.ts'
+import { openOutage } from '../../core/outage.ts'
 import type { AlarmStore, FigureStore, HealthStore, ProbeStore } from '../../stores/store.ts'
 import { OperatorStatus } from '../../wire/alarms.ts'
 import { type HealthDependencies, openReadiness } from '../health.ts'
@@ -49,12 +50,22 @@ export function statusRoute(dependencies: StatusDependencies, stored: Pick<Store
 function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
   const { accounts, clock, log, localAlarms = () => [], bucketLimit = 0, service = unnamed } = dependencies
   const check = dependencies.readiness ?? openReadiness(dependencies)
+  const lines = { down: 'the status is incomplete: the store does not respond', up: 'the status is complete again' }
+  const outage = openOutage({ log, clock, ...lines, level: 'warn' })
+  /** Null while the store does not respond. */
+  const read = async () => {
+    try {
+      const rows = await readRows(dependencies, stored)
+      outage.worked()
+      return rows
+    } catch (error) {
+      outage.failed({ error })
+      return null
+    }
+  }
   return async (): Promise<OperatorStatus> => {
     const health = await check()
-    const rows = await readRows(dependencies, stored).catch((error) => {
-      log.warn('the status is incomplete, because the store does not respond', { error })
-      return null
-    })
+    const rows = await read()
     const now = clock.now()
     return {
       object: 'operator.status',

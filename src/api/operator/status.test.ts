@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { manualClock } from '../../core/clock.fixture.ts'
+import { openTelemetry } from '../../telemetry/log.ts'
+import { type StatusDependencies, statusRoute } from './status.ts'
+
+it('a store that does not respond leaves the status incomplete: one line at its start, one at its end', async () => {
+  const clock = manualClock(1_000_000)
+  const lines: string[] = []
+  const { log } = openTelemetry({ write: (line) => lines.push(line), now: clock.now, secrets: [] })
+  let isAway = false
+  const figures = { queues: [], fetching: 0, work: [], slots: [], open: [], orphans: [], pendingDeliveries: 0 }
+  const store = {
+    figures: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(figures)),
+    alarms: async () => [],
+    healths: async () => [],
+  }
+  const readiness = async () => ({ status: 'ok', reason: null, store: 'ok', bucket: 'ok' })
+  const healths = { refresh: async () => {} }
+  const dependencies = { store, readiness, healths, clock, log, accounts: new Map() } as unknown as StatusDependencies
+  const { handler } = statusRoute(dependencies, { all: async () => 7 })
+  const ask = handler as unknown as () => Promise<{ tasks: object | null; stored_bytes: number | null }>
+
+  assert.equal((await ask()).stored_bytes, 7)
+  isAway = true
+  for (let times = 0; times < 3; times += 1) {
+    const { tasks, stored_bytes: bytes } = await ask()
+    assert.deepEqual([tasks, bytes], [null, null])
+  }
+  isAway = false
+  assert.equal((await ask()).stored_bytes, 7)
+  const logged = lines.map((line) => JSON.parse(line) as { event: string; failures?: number })
+  assert.deepEqual(
+    logged.map(({ event, failures }) => [event, failures]),
+    [
+      ['the status is incomplete: the store does not respond', undefined],
+      ['the status is complete again', 3],
+    ],
+  )
+})
