@@ -9,7 +9,7 @@ import { migrate } from '../src/stores/sqlite/migrate.ts'
 import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
 import { cpuSeconds } from './cpu.ts'
 import { exampleTask } from './fill.ts'
-import { type Line, quantile } from './measure.ts'
+import { compare, type Line, quantile } from './measure.ts'
 import { residentMb, startServer } from './processes.ts'
 import { startService } from './worker-processes.ts'
 
@@ -21,10 +21,21 @@ const account = 'sim-key'
 const ageMs = 3_600_000
 const betweenMs = 30_000
 
-export async function benchInFlight(folder: string, { tasks, seconds }: InFlightBench): Promise<Line[]> {
-  const found = await inFlight(folder, tasks, seconds)
+/** Of the comparison of memory: all tasks are polled once, however long that takes. */
+const observed = { tasks: 10_000, polls: 10_000 }
+
+export async function benchInFlight(folder: string, { tasks, seconds, rounds }: InFlightBench): Promise<Line[]> {
+  const found = await inFlight(folder, { tasks, seconds })
   const { residentMb: memory, lateMs, pollsPerSecond, cpuMs } = found
   const late = quantile(lateMs, 0.99)
+  let count = 0
+  const memoryOf = async (isObserved: boolean) =>
+    (await inFlight(join(folder, `memory-${count++}`), { ...observed, seconds, isObserved })).residentMb
+  const compared = await compare(
+    rounds,
+    () => memoryOf(true),
+    () => memoryOf(false),
+  )
   return [
     {
       name: `memory, ${tasks} tasks in flight`,
@@ -41,12 +52,32 @@ export async function benchInFlight(folder: string, { tasks, seconds }: InFlight
       spread: [quantile(lateMs, 0.5), late],
       detail: 'p99 (and p50 first) of how late the next poll is',
     },
+    {
+      name: 'memory, scraped and traced',
+      value: compared.ratio,
+      unit: ' ×',
+      must: { atMost: 1.05 },
+      spread: compared.spread,
+      detail: `of the same without scrapes and traces; RSS of ${Math.round(compared.ours)} against ${Math.round(compared.limit)} MB, ${observed.tasks} tasks in flight, a scrape each second`,
+    },
   ]
 }
 
 interface InFlightBench {
   tasks: number
   seconds: number
+  /** Of the comparison. */
+  rounds: number
+}
+
+interface InFlightOptions {
+  tasks: number
+  /** The least duration. */
+  seconds: number
+  /** The least number of polls. */
+  polls?: number
+  /** Each task has a trace, and the metrics are scraped. */
+  isObserved?: boolean
 }
 
 interface InFlight {
@@ -58,8 +89,10 @@ interface InFlight {
   cpuMs: number
 }
 
-async function inFlight(folder: string, tasks: number, seconds: number): Promise<InFlight> {
+async function inFlight(folder: string, options: InFlightOptions): Promise<InFlight> {
+  const { tasks, seconds, polls: leastPolls = 0, isObserved = false } = options
   const data = join(folder, `in-flight-${tasks}`)
+  mkdirSync(data, { recursive: true })
   const answer = JSON.stringify({ status: 'running', progress: 40 })
   await using upstream = await startServer({ kind: 'bare', answer, headers: { 'content-type': 'application/json' } })
   const config = join(folder, 'in-flight.yaml')
@@ -67,8 +100,10 @@ async function inFlight(folder: string, tasks: number, seconds: number): Promise
     [account]: { base_url: `http://127.0.0.1:${upstream.port}`, key: 'bench', concurrency: 100_000 },
   }
   writeFileSync(config, JSON.stringify({ accounts }))
-  fillRunning(data, tasks)
-  await using service = await startService({ data, config })
+  fillRunning(data, tasks, isObserved)
+  // The upstream accepts everything, so it is the collector, too.
+  const traces = isObserved ? { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${upstream.port}` } : undefined
+  await using service = await startService({ data, config }, '', traces)
   using database = new DatabaseSync(join(data, 'filmgate.db'), { readOnly: true })
   const due = database.prepare(
     `SELECT min(due_at) AS due FROM tasks INDEXED BY tasks_work
@@ -80,18 +115,41 @@ async function inFlight(folder: string, tasks: number, seconds: number): Promise
   await pause(3_000)
   const before = { cpu: cpuSeconds(service.pid), polls: count(), at: performance.now() }
   const lateMs: number[] = []
-  while (performance.now() < before.at + seconds * 1000) {
+  const scrapes = isObserved ? startScrapes(service.url) : undefined
+  const end = before.at + seconds * 1000
+  while (performance.now() < end || (leastPolls > 0 && count() - before.polls < leastPolls)) {
     lateMs.push(Math.max(0, Date.now() - Number(due.get(account)?.due)))
     await pause(20)
   }
   const took = (performance.now() - before.at) / 1000
   const cpu = cpuSeconds(service.pid) - before.cpu
   const polls = count() - before.polls
+  await scrapes?.end()
   return { residentMb: residentMb(service.pid), lateMs, pollsPerSecond: polls / took, cpuMs: (cpu / polls) * 1000 }
 }
 
-function fillRunning(folder: string, count: number): void {
-  mkdirSync(folder, { recursive: true })
+/** As Prometheus does, but more often. */
+function startScrapes(url: string) {
+  const stop = new AbortController()
+  const headers = { authorization: 'Bearer bench-operator' }
+  const run = async () => {
+    while (!stop.signal.aborted) {
+      const response = await fetch(`${url}/metrics`, { headers })
+      if (response.status !== 200) throw new Error(`a scrape returned ${response.status}`)
+      await response.text()
+      await pause(1_000, undefined, { signal: stop.signal }).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    async end() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+function fillRunning(folder: string, count: number, isTraced: boolean): void {
   using database = new DatabaseSync(join(folder, 'filmgate.db'))
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF')
   migrate(database)
@@ -113,6 +171,7 @@ function fillRunning(folder: string, count: number): void {
       attempt,
       attempts: 1,
       operation: `job_${at}`,
+      trace: isTraced ? `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01` : null,
       dueAt: now + Math.floor((at / count) * betweenMs),
     }
     verbs.insert(toRow(task))

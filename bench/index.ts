@@ -37,7 +37,7 @@ const listening = values.quick
   : { clients: 10_000, rounds: 5, changes: 500, idleSeconds: 20 }
 const news = values.quick ? { videos: 10, seconds: 5 } : { videos: 100, seconds: 20 }
 const engine = values.quick ? { rounds: 1, tasks: 100, floodSeconds: 3 } : { rounds: 3, tasks: 300, floodSeconds: 5 }
-const inFlight = values.quick ? { tasks: 10_000, seconds: 5 } : { tasks: 100_000, seconds: 20 }
+const inFlight = values.quick ? { tasks: 10_000, seconds: 5, rounds: 1 } : { tasks: 100_000, seconds: 20, rounds: 3 }
 const workers = values.quick ? { workerRounds: 1, workerTasks: 200 } : { workerRounds: 3, workerTasks: 800 }
 
 /** These take minutes and rarely change: they run only with `--only`. */
@@ -111,6 +111,11 @@ async function benchEmbedded(): Promise<Line[]> {
       const store = join(folder, 'polls')
       return benchPolls(store, fillStore(store, tasks), { rounds, seconds })
     },
+    meters: async () =>
+      (await import('./meters.ts')).benchMeters({
+        rounds: Math.min(rounds, 5),
+        polls: values.quick ? 200_000 : 1_000_000,
+      }),
     submits: async () => (await import('./submits.ts')).benchSubmits(folder, { rounds, seconds }),
     content: async () =>
       (await import('./contents.ts')).benchContent(folder, { rounds, seconds, isQuick: values.quick }),
