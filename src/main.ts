@@ -47,7 +47,7 @@ import { type Member, providers } from './providers/index.ts'
 import { renewSecrets } from './secrets/renew.ts'
 import { openSecretKeys, withSealedSecrets } from './secrets.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
-import type { Store, StoreMeter } from './stores/store.ts'
+import type { PoolUse, Store, StoreMeter } from './stores/store.ts'
 import { type Log, openTelemetry } from './telemetry/log.ts'
 import { openMetrics } from './telemetry/metrics.ts'
 import { openTraces } from './telemetry/traces.ts'
@@ -335,7 +335,7 @@ interface OpenedStore {
   store: Store
   clock: Clock
   /** Of a database with connections. */
-  connections: (() => { total: number; idle: number; awaited: number }) | undefined
+  connections: (() => PoolUse) | undefined
 }
 
 /** Processes that share a store share its clock. */

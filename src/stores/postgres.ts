@@ -9,7 +9,7 @@ import { openAdmissions } from './postgres/admissions.ts'
 import { openAlarmRows } from './postgres/alarms.ts'
 import { openClaims, tidySlots } from './postgres/claims.ts'
 import { followClock } from './postgres/clock.ts'
-import { type Database, openDatabase, type PoolUse } from './postgres/database.ts'
+import { type Database, openDatabase } from './postgres/database.ts'
 import { openDeclarations } from './postgres/declarations.ts'
 import { openFigures } from './postgres/figures.ts'
 import { openInserts, openProbe } from './postgres/inserts.ts'
@@ -24,7 +24,7 @@ import { explain } from './postgres/unusable.ts'
 import { openUsage } from './postgres/usage.ts'
 import { openWakeups } from './postgres/wakeups.ts'
 import { openWebhooks, repairDeliveryTimes } from './postgres/webhooks.ts'
-import type { Store, StoreMeter } from './store.ts'
+import type { PoolUse, Store, StoreMeter } from './store.ts'
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database */

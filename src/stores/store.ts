@@ -322,6 +322,13 @@ export interface StoreMeter {
   batch(kind: 'group' | 'insert' | 'change', writes: number): void
 }
 
+/** How many connections to a database there are, how many of them are idle, and how many statements wait for one. */
+export interface PoolUse {
+  readonly total: number
+  readonly idle: number
+  readonly awaited: number
+}
+
 /** What operators have to know. */
 export interface AlarmStore {
   /** Raises an alarm, or adds the report to the active one of its kind and subject. Returns the alarm. */

@@ -3,7 +3,7 @@ import type { AccountView } from '../core/account.ts'
 import { type AlarmKind, alarmKindNames, alarmKinds } from '../core/alarms.ts'
 import type { Catalog } from '../core/catalog.ts'
 import type { Figures } from '../core/figures.ts'
-import type { StoreMeter } from '../stores/store.ts'
+import type { PoolUse, StoreMeter } from '../stores/store.ts'
 import { families } from './families.ts'
 import { addAccounts, addFigures, freshMs, shareReads } from './figures.ts'
 import { type Instruments, openInstruments, toOpenMetrics, toSamples } from './instruments.ts'
@@ -50,13 +50,7 @@ interface MetricSources {
   /** The jobs of the child processes; null is idle. */
   readonly children: () => readonly { readonly job: string | null }[]
   /** The connections to the store, if it has some. */
-  readonly connections: (() => Connections) | undefined
-}
-
-interface Connections {
-  readonly total: number
-  readonly idle: number
-  readonly awaited: number
+  readonly connections: (() => PoolUse) | undefined
 }
 
 interface MetricOptions {
@@ -163,7 +157,7 @@ function addAlarms({ sampled }: Pick<Instruments, 'sampled'>, count: MetricSourc
   )
 }
 
-function addConnections({ sampled }: Pick<Instruments, 'sampled'>, read: () => Connections | undefined): void {
+function addConnections({ sampled }: Pick<Instruments, 'sampled'>, read: () => PoolUse | undefined): void {
   sampled(families.connections, () => {
     const found = read()
     if (!found) return []

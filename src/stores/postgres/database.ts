@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import type { Client, ClientConfig, CustomTypesConfig, Pool, PoolClient } from 'pg'
 import type { Row } from '../../core/row.ts'
-import type { StoreMeter } from '../store.ts'
+import type { PoolUse, StoreMeter } from '../store.ts'
 import { CommitUnknown, isDead, isRefusal, toProblem } from './failures.ts'
 import { bounds, direct, isPooled, patienceMs, pooled, type Query, type Statement } from './session.ts'
 
@@ -22,13 +22,6 @@ export interface Database extends AsyncDisposable {
   connections(): PoolUse
   /** A separate connection. */
   connect(): Promise<Client>
-}
-
-/** How many connections there are, how many of them are idle, and how many statements wait for one. */
-export interface PoolUse {
-  readonly total: number
-  readonly idle: number
-  readonly awaited: number
 }
 
 const connectMs = 800
