@@ -333,7 +333,8 @@ it('what is sent is signed, has a first aid, and is not sent again after a resta
   way.upstream.setFaults({ next: [{ fault: 'submit-402-before-accept', prompt: 'film' }] })
   await way.submit('film')
   const alarm = await isRaised(stage, 'account_credit', 'main')
-  const [sent] = receiver.all
+  // On a busy machine the check of the database may be late, which is an alarm of its own.
+  const sent = receiver.all.find(({ body }) => body.includes(alarm.id))
   assert.ok(sent)
   const [id, timestamp] = [sent.headers['webhook-id'] ?? '', Number(sent.headers['webhook-timestamp'])]
   assert.equal(sent.headers['webhook-signature'], sign({ id, timestamp, body: sent.body }, [secret]))
@@ -363,7 +364,7 @@ it('an operator acknowledges an alarm once, and the audit log says who did', asy
   )
   const status = await service.operator<{ alarms: Event['data'][]; accounts: { name: string }[] }>('/status')
   assert.deepEqual(
-    status.alarms.map(({ kind, acknowledged_by: by }) => [kind, by]),
+    status.alarms.filter((alarm) => alarm.id === id).map(({ kind, acknowledged_by: by }) => [kind, by]),
     [['account_key', 'operator']],
   )
 })
