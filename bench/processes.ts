@@ -35,7 +35,12 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   return result
 }
 
-export function residentMb(pid: number): number {
-  const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+export const residentMb = (pid: number) => statusMb(pid, 'VmRSS')
+
+/** Without pages of files, which the kernel takes back when it needs them: SQLite maps its database. */
+export const ownMb = (pid: number) => statusMb(pid, 'RssAnon')
+
+function statusMb(pid: number, name: string): number {
+  const kilobytes = new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kilobytes) / 1024
 }

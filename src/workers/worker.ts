@@ -101,7 +101,7 @@ export interface Tools {
   accounts: ReadonlyMap<string, Account>
   /** How long the last tasks of each card took, in milliseconds, oldest first. */
   durations: Map<string, number[]>
-  /** The key version of attempts that were read last. It never changes. */
+  /** The key version of the attempts of unfinished tasks. It never changes. */
   keyVersions: Bounded<string>
   /** A folder for files that need not survive the process. */
   scratch: string
