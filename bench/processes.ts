@@ -19,7 +19,8 @@ export async function startServer(kind: ServerKind, env: Record<string, string> 
     pid: child.pid ?? 0,
     async [Symbol.asyncDispose]() {
       const gone = once(child, 'exit')
-      child.kill('SIGKILL')
+      // It exits then, and a profile of it is written.
+      child.disconnect()
       await gone
     },
   }
