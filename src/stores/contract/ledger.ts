@@ -274,6 +274,37 @@ function testCaps(world: StoreWorld): void {
     assert.deepEqual(await spentAt(day), [6 * dollar, 9 * dollar])
   })
 
+  it('refuses a task whose project would spend more than an exact sum, and still shows and ends what it has', async () => {
+    await using store = await fresh(world)
+    const half = { ...price, charge: 2 ** 52 }
+    const [first, second] = [newTask('1', { price: half }), newTask('2', { price: { ...half, charge: 2 ** 52 - 1 } })]
+    for (const task of [first, second]) await store.insert(task)
+    const [total] = capCounters([{ period: 'total', limit: 1, zone: 'UTC' }], {
+      owner: 'alice',
+      currency: 'USD',
+      at: 0,
+    })
+    assert.ok(total)
+    assert.equal(await store.spent(total), Number.MAX_SAFE_INTEGER)
+    const tiny = newTask('3', { price: { ...price, charge: 1 } })
+    for (const [task, caps] of [
+      [newTask('4', { price: half }), []],
+      [tiny, []],
+      [tiny, [{ period: 'day', limit: dollar, zone: 'UTC' }]],
+    ] as const)
+      assert.ok(!(await admits(store, task, caps)))
+    await assert.rejects(
+      store.insert(tiny),
+      /^Problem: The project 'alice' can't spend more than 9007199254.740991 USD in/,
+    )
+    // Free tasks and other projects go on.
+    await store.insert(newTask('5'))
+    await store.insert(newTask('6', { price: half, owner: 'bob' }))
+    assert.ok(await store.delete('alice', second.id, 7))
+    assert.equal(await store.spent(total), 2 ** 52)
+    assert.ok(await admits(store, tiny, []))
+  })
+
   it('counts each currency by itself, and names those that were used', async () => {
     await using store = await fresh(world)
     assert.deepEqual(await store.currencies(), [])
