@@ -126,6 +126,9 @@ function testPostings(world: StoreWorld): void {
       ['1', 1_000_000, { charge: dollar, cost: dollar }],
       // The operator pays the rest.
       ['2', 5_000_000, { charge: 3 * dollar, cost: 5 * dollar }],
+      // No more than 100 times the estimate.
+      ['5', 10 ** 15, { charge: 3 * dollar, cost: 300 * dollar }],
+      ['6', Number.MAX_SAFE_INTEGER, { charge: 3 * dollar, cost: 300 * dollar }],
     ] as const
     for (const [number, outputTokens, { charge, cost }] of ends) {
       const task = await sent(store, number, number, { price: { ...price, cost: 3 * dollar, metered } })
@@ -144,8 +147,8 @@ function testPostings(world: StoreWorld): void {
       const shown = await store.read('alice', task.id)
       assert.deepEqual(shown?.usage, { outputTokens, cost: charge, currency: 'USD' })
     }
-    const caps: SpendCap[] = [{ period: 'total', limit: 7 * dollar, zone: 'UTC' }]
-    assert.ok(await admits(store, newTask('3', { price }), caps), '4 are spent, and 3 are left')
+    const caps: SpendCap[] = [{ period: 'total', limit: 13 * dollar, zone: 'UTC' }]
+    assert.ok(await admits(store, newTask('3', { price }), caps), '10 are spent, and 3 are left')
     assert.ok(!(await admits(store, newTask('4', { price: { ...price, charge: 1 } }), caps)))
   })
 }
