@@ -4,16 +4,18 @@ import { Problem } from '../../core/problem.ts'
 import { idOf } from '../../core/token.ts'
 import type { TokenStore } from '../../stores/store.ts'
 import { AuditEntryList, ListAuditQuery, type AuditEntry as WireEntry } from '../../wire/audit.ts'
+import { addressOf } from '../addresses.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
 
 /** The entry of a change that this request makes. */
 export function auditOf(
-  { token, ip }: Pick<FastifyRequest, 'token' | 'ip'>,
+  request: Pick<FastifyRequest, 'token' | 'ip' | 'ips'>,
   change: Omit<AuditEntry, 'actor' | 'actorName' | 'address'>,
 ): AuditEntry {
-  return { ...change, actor: idOf(token), actorName: token.name, address: ip }
+  const { token } = request
+  return { ...change, actor: idOf(token), actorName: token.name, address: addressOf(request) }
 }
 
 export function auditRoutes({ store }: { store: TokenStore }): Route[] {
