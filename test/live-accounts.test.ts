@@ -298,6 +298,30 @@ it('models, their routes and aliases are declared, changed and removed', async (
     assert.ok(audit.includes(entry), entry)
 })
 
+it('a model that is declared while its account is removed is stored only if the account stays', async () => {
+  await using upstream = await startUpstream()
+  await using service = await startService({ members })
+  for (let round = 0; round < 5; round += 1) {
+    await addAccount(service, upstream)
+    const model = { name: 'fast', settings: { account: 'main', seconds: { values: [4] } } }
+    const requests = [() => remove(service, 'main'), () => call(service, '/models', model)]
+    const [first, second] = await Promise.all((round % 2 === 0 ? requests : requests.reverse()).map((send) => send()))
+    assert.deepEqual([first?.status, second?.status].sort(), [200, 400])
+    const { body } = await call(service, '/models')
+    assert.deepEqual(body.unused, [])
+    const isDeclared = body.data.some(({ name }) => name === 'fast')
+    assert.equal((await call(service, '/accounts/main')).status, isDeclared ? 200 : 404)
+    if (isDeclared) assert.equal((await call(service, '/models/fast', null, 'DELETE')).status, 200)
+    if (isDeclared) assert.equal((await remove(service, 'main')).status, 200)
+  }
+  for (const action of ['resume', 'pause', 'drain'])
+    assert.equal((await act(service, `/accounts/main/${action}`)).status, 404)
+  // Independent changes at once do not refuse each other.
+  const names = Array.from({ length: 12 }, (_, at) => `model-${at}`)
+  const all = names.map((name) => call(service, '/models', { name, settings: { account: 'studio' } }))
+  assert.deepEqual(new Set((await Promise.all(all)).map(({ status }) => status)), new Set([200]))
+})
+
 it('the command line declares models and aliases', async () => {
   await using service = await startService({ members })
   const env = { FILMGATE_BASE_URL: `${service.url}/v1`, FILMGATE_OPERATOR_TOKEN: operatorToken }

@@ -184,6 +184,8 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
       isConfigured: () => false,
       check() {},
       modelsWithout: () => [],
+      newest: () => 0,
+      inTurn: (change: () => unknown) => change(),
     },
     media: broken,
     outbound: { of: () => broken },

@@ -21,6 +21,7 @@ import {
   type DeclareDependencies,
   listUnused,
   openDeclare,
+  readChanges,
   refuseStranded,
   requireDeclared,
 } from './declare.ts'
@@ -168,6 +169,7 @@ function openAccounts(dependencies: AccountDependencies) {
   }
   const setMode = async (request: FastifyRequest, mode: AccountMode, action: 'account.pause' | 'account.drain') => {
     const name = pathParam(request, 'name')
+    await readChanges(dependencies)
     // A repeated request must not write a second entry.
     if (changeable(name, declared.find('account', name)).mode !== mode)
       await declare(request, {
@@ -244,6 +246,7 @@ function openAccounts(dependencies: AccountDependencies) {
     /** `was_paused` is also true for an account that was recovering. */
     async resume(request: FastifyRequest): Promise<OperatorAccount> {
       const name = pathParam(request, 'name')
+      await readChanges(dependencies)
       const account = find(name)
       await healths.refresh()
       const { health: before, mode = 'active' } = account
