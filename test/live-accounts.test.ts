@@ -103,6 +103,10 @@ it('the key is in no answer, no log, no audit entry and no file in clear, and a 
   await act(service, '/accounts/main/test')
   const redirected = await call(service, '/accounts/main', { base_url: 'http://127.0.0.1:9' })
   assert.deepEqual([redirected.status, redirected.body.error.param], [400, 'key'])
+  for (const base_url of ['http:/x', 'http://h\tx', 'http://h:0', 'http://h..']) {
+    const { status, body } = await call(service, '/accounts', { name: 'junk', provider: 'sim-none', base_url, key })
+    assert.deepEqual([status, body.error.param], [400, 'base_url'], base_url)
+  }
   const wrong = await call(service, '/accounts/main', { key: `${key}é` })
   assert.deepEqual([wrong.status, wrong.body.error.param], [400, 'key'])
   const answers = await Promise.all(['/accounts', '/accounts/main', '/audit'].map((path) => call(service, path)))
