@@ -27,7 +27,7 @@ export function auditRoutes({ store }: { store: TokenStore }): Route[] {
       description: 'Who changed what, when and from where, the newest first. Entries are never changed or removed.',
       query: { schema: ListAuditQuery },
       responses: { 200: { description: 'One page.', schema: AuditEntryList } },
-      errors: ['invalid_value', 'storage_unavailable'],
+      errors: ['invalid_value', 'unknown_parameter', 'storage_unavailable'],
       handler: async (request: QueryRequest<ListAuditQuery>) => {
         const limit = readLimit(request, ListAuditQuery)
         const found = await store.auditLog({ ...readAfter(request.query.after), limit: limit + 1 })

@@ -73,7 +73,7 @@ export function tokenRoutes(dependencies: TokenDependencies, stored: Pick<Stored
       description: 'Configured tokens first, then the others, the newest first. Revoked ones stay in the list.',
       query: { schema: ListTokensQuery },
       responses: { 200: { description: 'One page.', schema: OperatorTokenList } },
-      errors: ['invalid_value'],
+      errors: ['invalid_value', 'unknown_parameter'],
       handler: tokens.list,
     }),
     {
