@@ -380,6 +380,23 @@ it('every route that needs the store says so when it is gone', async () => {
   assert.equal(JSON.parse(bytes.toString()).used, null)
 })
 
+it('every change of what others change all the time is a conflict', async () => {
+  const [nothing, none] = [async () => undefined, async () => []]
+  const reads = { tokens: none, declarations: none, queueOf: none, newestDeclaration: async () => 0 }
+  const store = { ...reads, unfinishedOf: async () => 0, updateToken: nothing, saveDeclaration: nothing }
+  await using contended = await startBroken({ store, healths: { refresh: nothing }, mode: 'paused' })
+  for (const [id, { operation }] of responses.operations) {
+    if (!operation.responses[409]) continue
+    const example = operation.requestBody?.content['application/json']?.example
+    const path = operation.parameters?.flatMap(({ name }) => places[name] ?? [])
+    const { bytes } = await responses.ask(contended.send, id, 409, {
+      ...(path && { path }),
+      ...(example && { body: example }),
+    })
+    assert.match(bytes.toString(), /at the same time\. Check it, and try again\..*"changed_meanwhile"/)
+  }
+})
+
 it('every route with a rate refuses a token that uses it too often', async () => {
   const now = Date.now()
   // The clock stands still, so that nothing is refilled.

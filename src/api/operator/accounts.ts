@@ -34,7 +34,7 @@ export interface AccountDependencies extends OperatorDependencies, DeclareDepend
 
 const path = { name: 'The name of the account.' }
 const theAccount = { 200: { description: 'The account.', schema: OperatorAccount } }
-const changeErrors = ['account_not_found', 'invalid_request', 'storage_unavailable'] as const
+const changeErrors = ['account_not_found', 'invalid_request', 'changed_meanwhile', 'storage_unavailable'] as const
 
 /** Accounts are added, changed and removed while the service runs. A change is in force in every process within a second. */
 export function accountRoutes(dependencies: AccountDependencies): Route[] {
@@ -61,7 +61,7 @@ export function accountRoutes(dependencies: AccountDependencies): Route[] {
         example: { name: 'kling-2', provider: 'kling', key: 'a-key-of-kling', concurrency: 5 },
       },
       responses: theAccount,
-      errors: ['invalid_request', 'storage_unavailable', ...bodyFaults],
+      errors: ['invalid_request', 'changed_meanwhile', 'storage_unavailable', ...bodyFaults],
       handler: accounts.create,
     }),
     {

@@ -58,7 +58,8 @@ export function openDeclare(dependencies: DeclareDependencies): Declare {
       await declared.adopt([written])
       return written
     }
-    throw new Problem('invalid_request', `The ${kind} '${name}' was changed at the same time. Check it, and try again.`)
+    const message = `The ${kind} '${name}' could not be changed, because others were at the same time. Check it, and try again.`
+    throw new Problem('changed_meanwhile', message)
   }
   return (request, edit) => declared.inTurn(() => attempt(request, edit))
 }
