@@ -226,7 +226,10 @@ it('the command line adds, shows, changes, drains and removes an account', async
   const changed = await run('change', 'main', '--concurrency', '9', '--json')
   assert.equal((JSON.parse(changed.stdout) as Shown).concurrency, 9)
   assert.match((await run('change', 'main', '--concurrency', 'none')).stdout, /concurrency +4 tasks at once/)
-  assert.equal((await run('drain', 'main')).stdout, 'draining main; 0 unfinished tasks left\n')
+  assert.equal(
+    (await run('drain', 'main')).stdout,
+    'draining main; 0 unfinished tasks left at its provider; queued tasks wait for other accounts\n',
+  )
   assert.match((await run('list')).stdout, /\nmain +draining +sim-none /)
   assert.equal((await run('resume', 'main')).stdout, 'resumed main\n')
   assert.equal((await run('remove', 'main')).stdout, 'removed main\n')

@@ -68,7 +68,7 @@ export function accountRoutes(dependencies: AccountDependencies): Route[] {
       at: 'GET /operator/v1/accounts/:name',
       id: 'showAccount',
       summary: 'Show an account',
-      description: 'The account, with the number of its unfinished tasks.',
+      description: 'The account, with the number of unfinished tasks that were sent to it.',
       path,
       responses: theAccount,
       errors: ['account_not_found', 'storage_unavailable'],
@@ -127,7 +127,8 @@ function modeRoutes(accounts: ReturnType<typeof openAccounts>): Route[] {
       at: 'POST /operator/v1/accounts/:name/drain',
       id: 'drainAccount',
       summary: 'Drain an account',
-      description: 'The account gets no new tasks. Those that it has go on to their end. Then it can be removed.',
+      description:
+        'The account gets no new tasks. Those that were sent to it go on to their end. Queued tasks wait for other accounts of their model. Then it can be removed, unless queued tasks need it.',
       path,
       responses: theAccount,
       errors: changeErrors,
