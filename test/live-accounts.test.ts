@@ -329,6 +329,29 @@ it('a model that is declared while its account is removed is stored only if the 
   assert.deepEqual(new Set((await Promise.all(all)).map(({ status }) => status)), new Set([200]))
 })
 
+it('a start knows the models of added accounts when it warns of prices and names', async () => {
+  await using upstream = await startUpstream()
+  const yaml = `
+prices: { models: { sim-none: { price: [{ unit: second, price: "1" }] }, nothing: { markup: "2" } } }
+tokens: [{ name: a, secret: a-secret-of-a-0123456789, models: [sim-*, none-*] }]
+`
+  await using service = await startService({ members, yaml })
+  const ofModels = () => service.warnings().filter((warning) => /matches no model|without a price/.test(warning))
+  assert.deepEqual(ofModels(), [
+    "tokens[0].models[0]: 'sim-*' matches no model",
+    "tokens[0].models[1]: 'none-*' matches no model",
+    "prices: 'sim-none' matches no model",
+    "prices: 'nothing' matches no model",
+  ])
+  await addAccount(service, upstream)
+  await service.restart()
+  const unknown = ["tokens[0].models[1]: 'none-*' matches no model", "prices: 'nothing' matches no model"]
+  assert.deepEqual(ofModels(), unknown)
+  await service.restart(yaml.replace('sim-none: { price: [{ unit: second, price: "1" }] }, ', ''))
+  assert.deepEqual(ofModels().slice(0, 2), unknown)
+  assert.match(ofModels().join(), /prices: models without a price are refused \(sim-none\)/)
+})
+
 it('the command line declares models and aliases', async () => {
   await using service = await startService({ members })
   const env = { FILMGATE_BASE_URL: `${service.url}/v1`, FILMGATE_OPERATOR_TOKEN: operatorToken }
