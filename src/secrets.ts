@@ -104,8 +104,8 @@ export function withSealedSecrets(store: Store, options: SealOptions): Store {
       return { endpoints: due.flatMap(endpoints.openOrSkip), next }
     },
     declarations: async (since) => (await store.declarations(since)).flatMap(declarations.openOrSkip),
-    async saveDeclaration(declaration, entry) {
-      const saved = await store.saveDeclaration(declarations.seal(declaration), entry)
+    async saveDeclaration(declaration, ...more) {
+      const saved = await store.saveDeclaration(declarations.seal(declaration), ...more)
       return saved && declarations.open(saved)
     },
   }

@@ -158,6 +158,19 @@ it('tokens of a project share its videos, and others get the same 404 as for an 
   assert.equal(task.body.owner, 'shop')
 })
 
+it('changes of a token at the same time are all made, and it is revoked once by many requests', async () => {
+  const { id } = await create({ name: 'busy' })
+  const changes = [{ rate: 7 }, { concurrency: 3 }, { queued: 9 }, { project: 'shop' }, { models: ['studio'] }]
+  const changed = await Promise.all(changes.map((fields) => call(`/tokens/${id}`, fields)))
+  assert.deepEqual(new Set(changed.map(({ status }) => status)), new Set([200]))
+  const { body } = await call(`/tokens/${id}`)
+  for (const fields of changes) assert.deepEqual({ ...body, ...fields }, body)
+  const revoked = await Promise.all(Array.from({ length: 8 }, () => call(`/tokens/${id}/revoke`, {})))
+  for (const { status, body: shown } of revoked) assert.deepEqual([status, shown], [200, revoked[0]?.body])
+  const entries = (await call('/audit?limit=100')).body.data as unknown as { action: string; target: string }[]
+  assert.equal(entries.filter((entry) => entry.target === id && entry.action === 'token.revoke').length, 1)
+})
+
 it('the stream of a token ends when the token is revoked, and that of another goes on', async () => {
   const [gone, kept] = [await create({ project: 'streams' }), await create({ project: 'streams' })]
   const over = new AbortController()

@@ -200,11 +200,17 @@ it('searches the tasks of all owners, page by page', async () => {
     ['text=', 'text', /^`text` is empty\. Send a value\.$/],
     ['owner=a&owner=b', 'owner', /^`owner` is sent more than once\. Send it once\.$/],
     ['limit=101', 'limit', /Expected a whole number from 1 to 100/],
+    ['after=abc', 'after', /^`after` is 'abc', which is not the id of a task\. Use `last_id` of a page\.$/],
     ['page=2', 'page', /^Unknown parameter: 'page'\. This request accepts: status, state, model, /],
   ] as const) {
     const { status, body } = await call(`/tasks?${query}`)
     assert.deepEqual([status, body.error?.param], [400, param], query)
     assert.match(body.error?.message ?? '', message)
+  }
+  for (const path of ['/audit?limt=5', '/tokens?limt=5']) {
+    const { status, body } = await call(path)
+    assert.deepEqual([status, body.error?.param], [400, 'limt'], path)
+    assert.match(body.error?.message ?? '', /^Unknown parameter: 'limt'\. This request accepts: after, limit/)
   }
 })
 

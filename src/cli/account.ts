@@ -133,8 +133,8 @@ async function setMode(
   const tasks = count(response.unfinished_tasks ?? 0, 'unfinished task')
   const shown = printable(response.name)
   const text = {
-    pause: `paused ${shown}; ${tasks} waiting`,
-    drain: `draining ${shown}; ${tasks} left`,
+    pause: `paused ${shown}; ${tasks} waiting at its provider`,
+    drain: `draining ${shown}; ${tasks} left at its provider; queued tasks wait for other accounts`,
     resume: response.was_paused ? `resumed ${shown}` : `${shown} was not paused`,
   }[word]
   return { response, show: () => `${text}\n` }
@@ -160,7 +160,7 @@ async function readKey(file: string, terminal: Terminal): Promise<string> {
 }
 
 function showAccount(account: Shown, terminal: Terminal): string {
-  const { key_set: isSet, key_hint: hint, base_url: address } = account
+  const { key_set: isSet, key_hint: hint, base_url: address, unfinished_tasks: unfinished } = account
   const pairs: [string, string][] = [
     ['name', account.name],
     ['mode', account.mode],
@@ -172,7 +172,10 @@ function showAccount(account: Shown, terminal: Terminal): string {
     ['concurrency', `${account.concurrency} tasks at once`],
     ['on unknown', account.on_unknown],
     ['recovery', account.recovery],
-    ['unfinished tasks', account.unfinished_tasks === undefined ? '' : String(account.unfinished_tasks)],
+    [
+      'unfinished tasks',
+      unfinished === undefined ? '' : `${unfinished} at its provider; queued tasks have no account yet`,
+    ],
   ]
   return facts(pairs, painter(terminal.colour.stdout))
 }

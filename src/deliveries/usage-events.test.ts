@@ -30,7 +30,7 @@ async function openWorld(answer: (sent: Sent) => Posted | Promise<Posted> = () =
   const clock = manualClock(1_000_000)
   const posts: Sent[] = []
   const warnings: Record<string, unknown>[] = []
-  const log = { info() {}, error() {}, warn: (_: string, fields = {}) => void warnings.push(fields) }
+  const log = { info() {}, error() {}, warn: (event: string, fields = {}) => void warnings.push({ event, ...fields }) }
   const outbound = {
     async postTrusted(url: string, { headers, body }: { headers: Sent['headers']; body: string }) {
       const sent = { url, headers, ids: (JSON.parse(body) as { id: string }[]).map(({ id }) => id) }
@@ -110,6 +110,7 @@ it('repeats what was not accepted, after growing delays, and then goes on', asyn
     world.warnings.map(({ retryInMs }) => retryInMs),
     [1_000, 2_000, 20_000, 8_000],
   )
+  for (const { event } of world.warnings) assert.equal(event, 'usage events could not be sent; they are sent again')
   const next = await world.end('2')
   await world.until('it sent the next', () => world.posts.length === 6)
   assert.deepEqual(world.posts[5]?.ids, [next])
@@ -125,6 +126,7 @@ it('a store that fails is no reason to stop', async () => {
   }
   await using _events = world.start('one', { usageBeyond })
   await world.until('it failed', () => world.warnings.length > 1)
+  for (const { event } of world.warnings) assert.equal(event, 'the store failed: usage events are sent later, or again')
   isAway = false
   await world.until('it sent something', () => world.posts.length > 0)
   assert.deepEqual(world.posts[0]?.ids, [id])

@@ -67,13 +67,13 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
 
   function refused(posted: Posted): number {
     const retryAfter = 'error' in posted ? undefined : parseRetryAfter(posted.retryAfter, clock.now())
-    return failed(posted, retryAfter)
+    return failed('usage events could not be sent; they are sent again', posted, retryAfter)
   }
 
-  function failed(reason: Record<string, unknown>, retryAfterMs = 0): number {
+  function failed(event: string, reason: Record<string, unknown>, retryAfterMs = 0): number {
     failures += 1
     const delay = Math.min(mostDelayMs, Math.max(retryAfterMs, firstDelayMs * 2 ** (failures - 1)))
-    log.warn('usage events could not be sent; they are sent again', { ...reason, failures, retryInMs: delay })
+    log.warn(event, { ...reason, failures, retryInMs: delay })
     return delay
   }
 
@@ -82,8 +82,9 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
       let delay = idleMs
       try {
         delay = await look()
-      } catch (error) {
-        if (!stop.signal.aborted) delay = failed({ cause: error })
+      } catch (cause) {
+        // A POST that fails throws nothing.
+        if (!stop.signal.aborted) delay = failed('the store failed: usage events are sent later, or again', { cause })
       }
       await clock.sleep(delay, stop.signal)
     }

@@ -62,6 +62,8 @@ export interface DecisionExtras {
   releasesSlots?: true
   /** An entry for the timeline, in addition to the change of state. */
   note?: Note
+  /** The same for a response that can't be true. It is logged, too. */
+  warning?: Note
 }
 
 export type Decision =
