@@ -142,9 +142,9 @@ it("the server's own names are put into those of the command line", async () => 
   })
   const options = { env: { ...envFor(api), ...throughNpx }, cwd: newFolder() }
   const model = await runCli(['generate', 'x', '--model', 'x'], options)
-  assert.match(model.stderr, /does not exist\. \(param model\)\n.+\n {2}npx filmgate models\n$/)
+  assert.match(model.stderr, /does not exist\. \(--model\)\n.+\n {2}npx filmgate models\n$/)
   const image = await runCli(['generate', 'x', '--model', 'x'], options)
-  assert.match(image.stderr, /Invalid --image: it is no picture\. \(--image\)\n/)
+  assert.match(image.stderr, /Invalid --image: it is no picture\.\n/)
 })
 
 it('a finished video is downloaded, and replaces an existing file', async () => {

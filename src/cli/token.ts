@@ -1,7 +1,14 @@
 import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
+import { decimalPattern } from '../core/money.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
-import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret, OperatorTokenWithUse } from '../wire/tokens.ts'
+import {
+  OperatorToken,
+  OperatorTokenList,
+  OperatorTokenWithSecret,
+  OperatorTokenWithUse,
+  RotateToken,
+} from '../wire/tokens.ts'
 import { settingOf, type Values, wholeNumber } from './arguments.ts'
 import { type Filmgate, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
@@ -131,7 +138,8 @@ const verbs: Record<string, Verb<Given>> = {
     accepts: ['overlap'],
     async run({ operator, operands: [token = ''], values: { overlap = '0s' }, terminal }) {
       const ms = readDuration(overlap)
-      if (ms === undefined) throw new UsageFailure(`--overlap ${overlap}: use 90m, 24h or 7d`)
+      if (ms === undefined || ms / 1000 > RotateToken.properties.overlap_seconds.maximum)
+        throw new UsageFailure(`--overlap ${overlap}: use up to 30d, such as 90m, 24h or 7d`)
       const path = `${await pathOf(token, operator)}/rotate`
       const response = await operator.post(path, OperatorTokenWithSecret, { overlap_seconds: ms / 1000 })
       const what = ms === 0 ? 'the old secret has ended for' : `the old secret works for another ${overlap} for`
@@ -194,6 +202,10 @@ function capsOf(text: string): Record<string, { limit: string; time_zone?: strin
   const caps = listOf(text).map((part) => {
     const [, limit = '', period = 'total', zone] = /^(\d[\d.]*)(?:\/(day|month)(?:@(.+))?)?$/.exec(part) ?? []
     if (limit === '') throw new UsageFailure(`--budget ${part}: use an amount such as 5, 1/day or 20/month`)
+    if (!new RegExp(decimalPattern).test(limit))
+      throw new UsageFailure(
+        `--budget ${part}: use an amount such as 5 or 0.50, below 1000000000, with up to 12 decimals`,
+      )
     return [period, { limit, ...(zone && { time_zone: zone }) }] as const
   })
   // The whole budget is replaced.

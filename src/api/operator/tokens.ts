@@ -315,7 +315,7 @@ function readCaps(spend: NonNullable<ChangeToken['spend']>, before: readonly Spe
     if (!isTimeZone(zone))
       throw invalid(
         'spend',
-        `\`spend.${period}.time_zone\` is '${zone}', which is no time zone. Use UTC or Europe/Berlin.`,
+        `\`spend.${period}.time_zone\` is '${zone}'. There is no such time zone. Use UTC or Europe/Berlin.`,
       )
     const micros = toMicros(toDecimal(limit))
     if (micros === undefined) throw invalid('spend', `\`spend.${period}.limit\` is too large. Use a smaller one.`)
