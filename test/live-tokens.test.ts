@@ -425,10 +425,10 @@ describe('the command line', () => {
     const { id } = await create({ name: 'erik', rate: 1 })
     await run('token', 'change', 'erik', '--rate', '2')
     const shown = await run('audit', '--limit', '2')
-    assert.match(shown.stdout, /^WHEN +WHO +WHAT +TARGET +FROM +CHANGED\n/)
+    assert.match(shown.stdout, /^WHEN +WHO +WHAT +TARGET +CHANGED +FROM\n/)
     assert.match(
       shown.stdout,
-      new RegExp(`\\n(in|just) .* +operator +token\\.change +${id} +127\\.0\\.0\\.1 +rate 1 → 2\\n`),
+      new RegExp(`\\n(in|just) .* +operator +token\\.change +erik \\(${id}\\) +rate 1 → 2 +127\\.0\\.0\\.1\\n`),
     )
     const lines = (await run('audit', '--export')).stdout.trimEnd().split('\n')
     const entries = lines.map((line) => JSON.parse(line) as { id: string })

@@ -14,7 +14,7 @@ import { type Filmgate, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { pagesOf } from './pages.ts'
-import { facts, roomOf, table } from './screen/table.ts'
+import { facts, lookOf, roomOf, table } from './screen/table.ts'
 import { type Paint, painter, printable } from './screen/text.ts'
 import { bytes, relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
@@ -23,7 +23,7 @@ import { operatorCommand, type Verb } from './verbs.ts'
 
 const help = `Usage: filmgate token create NAME   create a token and print its secret
        filmgate token list          list all tokens
-       filmgate token show TOKEN    show one token, and what its project uses
+       filmgate token show TOKEN    show a token and what its project uses
        filmgate token change TOKEN  change its settings
        filmgate token rotate TOKEN  replace its secret and print the new one
        filmgate token revoke TOKEN  end it for good
@@ -33,13 +33,13 @@ of the service follows a change within a second. A secret is shown only once.
 Tokens of filmgate.yaml are listed, and can be changed only there.
 
 Examples:
-  filmgate token create anna --models 'kling-*' --concurrency 2 --expires 90d
+  filmgate token create anna --models 'kling-*' --rate 30 --expires 90d
   filmgate token create colleague --budget 5
   filmgate token create shop-ci --project shop > secret
   filmgate token create grafana --operator viewer
   filmgate token change anna --rate 60 --project none
   filmgate token rotate anna --overlap 24h
-  filmgate token list --json | jq -r '.data[] | [.id, .name, .status] | @tsv'
+  filmgate token list --json | jq -r '.data[] | [.id, .name] | @tsv'
 
 Options for create and change; \`none\` restores the default:
   --project NAME      tokens of a project share its videos (its own project)
@@ -323,7 +323,7 @@ function showToken(token: Shown, terminal: Terminal, used?: Used): string {
       String(value),
     ]),
   ]
-  return facts(pairs, painter(terminal.colour.stdout))
+  return facts(pairs, lookOf(terminal))
 }
 
 /** Only the secret goes to stdout, so that it can be piped. The rest goes to stderr. */

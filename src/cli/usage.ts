@@ -20,7 +20,7 @@ of its own project, with what it pays. Days and hours are those of UTC.
 Examples:
   filmgate usage
   filmgate usage --by project,day --since 7d
-  filmgate usage --by token --project shop --since 2026-11-01 --csv > usage.csv
+  filmgate usage --by token --project shop --since 2026-11-01 --csv > a.csv
 
 Options:
   --by FIELDS         model, token, day, hour; for operators also project and
