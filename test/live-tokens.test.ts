@@ -391,7 +391,7 @@ describe('the command line', () => {
   })
 
   it('lists, changes, rotates and revokes by name', async () => {
-    const made = await run('token', 'create', 'dora', '--project', 'shop')
+    const made = await run('token', 'create', 'dora', '--project', 'shop', '--budget', '20/month,1/day@Europe/Berlin')
     const changed = await run(
       'token',
       'change',
@@ -411,8 +411,8 @@ describe('the command line', () => {
     assert.match(rotated.stderr, /^the old secret works for another 1h for dora b /)
     for (const secret of [made.stdout.trim(), rotated.stdout.trim()]) assert.equal((await read(secret)).status, 200)
     const list = await run('token', 'list')
-    assert.match(list.stdout, /^NAME +STATUS +KIND +PROJECT .*\n/)
-    assert.match(list.stdout, new RegExp(`\\ndora b +active +client .* ${id} `))
+    assert.match(list.stdout, /^NAME +STATUS +KIND +PROJECT +BUDGET .* AT ONCE +ID .*\n/)
+    assert.match(list.stdout, new RegExp(`\\ndora b +active +client +1/day,20/month .* ${id} `))
     assert.match(list.stdout, /\noperator +active +admin /)
     const revoked = await run('token', 'revoke', 'dora b')
     assert.deepEqual([revoked.code, revoked.stdout], [0, `revoked dora b (${id})\n`], revoked.stderr)

@@ -169,7 +169,7 @@ function showAccount(account: Shown, terminal: Terminal): string {
     ['provider', account.provider],
     ['address', address ?? ''],
     ['key', isSet ? (hint === null ? 'set' : `set, ends in ${hint}`) : 'none'],
-    ['concurrency', `${account.concurrency} tasks at once`],
+    ['concurrency', `${count(account.concurrency, 'task')} at once`],
     ['on unknown', account.on_unknown],
     ['recovery', account.recovery],
     ['unfinished tasks', account.unfinished_tasks === undefined ? '' : String(account.unfinished_tasks)],

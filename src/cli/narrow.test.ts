@@ -5,6 +5,7 @@ import { command as models } from './models.ts'
 import { widthOf, wrap } from './screen/text.ts'
 import { command as tasks } from './task.ts'
 import { openTerminal } from './terminal.ts'
+import { command as usage } from './usage.ts'
 import { list } from './videos.ts'
 
 /** What a command prints on a terminal of 40 columns, or others. */
@@ -128,6 +129,17 @@ it('a task fits into 80 columns with its whole prompt, and says nothing twice', 
   assert.match(text, /\n\S+ +cost #1 +cost kling +0\.42 USD/)
   assert.equal(text.match(/generated 1 s/g)?.length, 1)
   assert.equal(text.match(/att_/g)?.length, 1)
+})
+
+it('a report of usage by project has whole ids on 80 columns', async () => {
+  const counts = { tasks: 4, completed: 2, failed: 1, cancelled: 1, success_rate: 0.6667, seconds: 8 }
+  const money = { cost: 1234.123456, revenue: 1234.123456, currency: 'USD', p50_ms: 12_300, p95_ms: 180_000 }
+  const group = { project: 'tok_mwletefj4qwn', day: '2026-11-18', ...counts, ...money }
+  const report = { object: 'operator.usage', group_by: ['project', 'day'], data: [group] }
+  await using api = await startFakeApi((_, response) => send(response, 200, report))
+  const lines = await printed(usage, api.url, [], 80)
+  for (const line of lines) assert.ok(widthOf(line) <= 80, line)
+  assert.match(lines[1] ?? '', /^tok_mwletefj4qwn {2}2026-11-18 {2}.* 1234\.123456 USD/)
 })
 
 it('long messages are broken at spaces, and an id stays whole', () => {

@@ -16,7 +16,7 @@ import { Failure, UsageFailure } from './failure.ts'
 import { pagesOf } from './pages.ts'
 import { facts, lookOf, roomOf, table } from './screen/table.ts'
 import { type Paint, painter, printable } from './screen/text.ts'
-import { bytes, relative } from './screen/wording.ts'
+import { bytes, count, relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { timeAfter } from './times.ts'
 import { operatorCommand, type Verb } from './verbs.ts'
@@ -224,6 +224,12 @@ function budgetText(spend: Shown['spend']): string {
     .join(', ')
 }
 
+/** As `--budget` accepts it, without time zones. */
+function shortBudget(spend: Shown['spend']): string {
+  const { total, month, day } = spend ?? {}
+  return [day && `${day.limit}/day`, month && `${month.limit}/month`, total?.limit].filter(Boolean).join(',')
+}
+
 function byteSize(text: string): number {
   const size = readByteSize(text)
   if (size === undefined) throw new UsageFailure(`--stored ${text}: use 500MB or 50GB, 0 for no limit, or none`)
@@ -266,13 +272,14 @@ function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
       { title: 'STATUS', text: ({ status }) => status, paint: ({ status }, text) => paintStatus(status, text, paint) },
       { title: 'KIND', text: ({ kind, role }) => role ?? kind },
       { title: 'PROJECT', text: ({ project }) => project ?? '', least: 8, extra: true },
+      { title: 'BUDGET', text: ({ spend }) => shortBudget(spend), least: 8, extra: true },
       {
         title: 'EXPIRES',
         text: ({ expires_at: at }) => (at === null ? '' : relative(Date.parse(at), now)),
         extra: true,
       },
       { title: 'RATE', text: ({ rate }) => String(rate ?? ''), align: 'right', extra: true },
-      { title: 'TASKS', text: ({ concurrency }) => String(concurrency ?? ''), align: 'right', extra: true },
+      { title: 'AT ONCE', text: ({ concurrency }) => String(concurrency ?? ''), align: 'right', extra: true },
       { title: 'ID', text: ({ id }) => id, least: 16, extra: true },
       { title: 'MODELS', text: ({ models }) => models.join(' '), least: 8, extra: true },
     ],
@@ -287,7 +294,7 @@ function usedPairs(used: Used, now: number): [string, string][] {
     ['waiting now', used.more_queued ? `more than ${used.queued}` : String(used.queued)],
     ['stored now', bytes(used.stored_bytes)],
     ...used.spend.map(({ period, amount, limit, currency, resets_at: at }): [string, string] => [
-      period === 'total' ? 'spent' : `spent this ${period}`,
+      period === 'total' ? 'spent' : period === 'day' ? 'spent today' : `spent this ${period}`,
       `${amount} of ${limit} ${currency}${reset(at)}`,
     ]),
   ]
@@ -306,9 +313,9 @@ function showToken(token: Shown, terminal: Terminal, used?: Used): string {
     ['set in', token.source === 'config' ? 'the configuration' : ''],
     ['owner of videos', kind === 'client' ? token.owner : ''],
     ['models', kind === 'client' ? token.models.join(', ') || 'no model' : ''],
-    ['rate', rate === null ? '' : rate === 0 ? 'no limit' : `${rate} videos a minute`],
-    ['concurrency', concurrency === null ? '' : `${concurrency} tasks at once`],
-    ['queued', queued === null ? '' : queued === 0 ? 'no limit' : `${queued} waiting videos`],
+    ['rate', rate === null ? '' : rate === 0 ? 'no limit' : `${count(rate, 'video')} a minute`],
+    ['concurrency', concurrency === null ? '' : `${count(concurrency, 'task')} at once`],
+    ['queued', queued === null ? '' : queued === 0 ? 'no limit' : `${count(queued, 'waiting video')}`],
     ['stored', stored === null ? '' : stored === 0 ? 'no limit' : `${bytes(stored)} of videos and uploads`],
     ['budget', budgetText(token.spend)],
     ['ip ranges', ranges === null ? '' : ranges.join(', ')],
