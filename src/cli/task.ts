@@ -3,8 +3,9 @@ import { type OperatorAttempt, OperatorAttemptList, OperatorTask } from '../wire
 import { fits, isObject, pick, type Read } from '../wire/schema.ts'
 import { limitOf, type Values } from './arguments.ts'
 import { type Filmgate, operatorHelp } from './client.ts'
+import { confirm } from './confirm.ts'
 import { connectionOptions } from './connection.ts'
-import { exits, Failure, UsageFailure } from './failure.ts'
+import { Failure, UsageFailure } from './failure.ts'
 import { asTyped } from './program.ts'
 import { type Column, facts, type Look, lookOf, roomOf, table } from './screen/table.ts'
 import { type Paint, painter, printable } from './screen/text.ts'
@@ -228,7 +229,8 @@ async function decide(
   { id, decision, yes }: { id: string; decision: Irrevocable; yes: boolean },
   terminal: Terminal,
 ): Promise<ShownTask> {
-  if (!yes) await confirm(operator, id, decision, terminal)
+  if (!yes)
+    await confirm('this needs a confirmation', () => questionAbout(operator, id, decision, terminal.now()), terminal)
   return operator.post(`${pathOf(id)}/${decision}`, ShownTask)
 }
 
@@ -252,19 +254,12 @@ function readOperation(text: string): unknown {
   }
 }
 
-async function confirm(operator: Filmgate, id: string, decision: Irrevocable, terminal: Terminal): Promise<void> {
-  if (!terminal.canAsk) throw new UsageFailure('this needs a confirmation, and there is no terminal to ask; use --yes')
+async function questionAbout(operator: Filmgate, id: string, decision: Irrevocable, now: number) {
   const task = await operator.get(pathOf(id), ShownTask)
   refuseDecided(task)
   const last = task.attempts.at(-1)
-  const paint = painter(terminal.colour.stderr)
-  const age = last ? `, sent to ${last.account} ${relative(Date.parse(last.opened_at), terminal.now())}` : ''
-  const about = printable(`${task.id} is ${task.state}${age}: ${task.prompt}`)
-  terminal.err(`${about}\n${paint('bold', questions[decision])} [y/N] `)
-  const key = await terminal.readKey(new AbortController().signal)
-  terminal.err('\n')
-  if (key === 'y' || key === 'Y') return
-  throw new Failure('nothing was done', { exitCode: exits.interrupted })
+  const age = last ? `, sent to ${last.account} ${relative(Date.parse(last.opened_at), now)}` : ''
+  return { about: `${task.id} is ${task.state}${age}: ${task.prompt}`, question: questions[decision] }
 }
 
 /** Before the question: the server would refuse the decision. */

@@ -1,6 +1,8 @@
 import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
 import { decimalPattern } from '../core/money.ts'
+import { matchesGlob } from '../core/token.ts'
+import { OperatorModelList } from '../wire/declared-models.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
 import {
   OperatorToken,
@@ -11,6 +13,7 @@ import {
 } from '../wire/tokens.ts'
 import { settingOf, type Values, wholeNumber } from './arguments.ts'
 import { type Filmgate, operatorHelp } from './client.ts'
+import { confirm } from './confirm.ts'
 import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { pagesOf } from './pages.ts'
@@ -60,6 +63,8 @@ Options for create and change; \`none\` restores the default:
 
 Other options:
   --overlap TIME      for rotate: the old secret also works for this long (0s)
+  -y, --yes           for revoke and --disable of the token that you use: don't
+                      ask for confirmation
   --json              the response of the server; times are ISO 8601 in UTC
 
 ${operatorHelp}`
@@ -81,6 +86,7 @@ const options = {
   disable: { type: 'boolean' },
   enable: { type: 'boolean' },
   overlap: { type: 'string' },
+  yes: { type: 'boolean', short: 'y' },
 } as const
 
 type Given = Values<typeof options>
@@ -100,6 +106,7 @@ const verbs: Record<string, Verb<Given>> = {
       const role = values.operator === undefined ? {} : { kind: 'operator', role: values.operator }
       const body = { name, ...role, ...settingsOf(values, terminal.now()) }
       const response = await operator.post('/tokens', OperatorTokenWithSecret, body)
+      await warnOfModels(values, operator, terminal)
       return { response, show: () => showSecret('created', response, terminal) }
     },
   },
@@ -113,13 +120,13 @@ const verbs: Record<string, Verb<Given>> = {
   show: {
     operands: theToken,
     async run({ operator, operands: [token = ''], terminal }) {
-      const response = await operator.get(await pathOf(token, operator), OperatorTokenWithUse)
+      const response = await operator.get(pathOf(await findId(token, operator)), OperatorTokenWithUse)
       return { response, show: () => showToken(response, terminal, response.used) }
     },
   },
   change: {
     operands: theToken,
-    accepts: [...settings, 'name', 'disable', 'enable'],
+    accepts: [...settings, 'name', 'disable', 'enable', 'yes'],
     async run({ operator, operands: [token = ''], values, terminal }) {
       const { name, enable, disable } = values
       if (enable && disable) throw new UsageFailure('--enable and --disable contradict each other')
@@ -129,7 +136,10 @@ const verbs: Record<string, Verb<Given>> = {
         ...settingsOf(values, terminal.now()),
       }
       if (Object.keys(body).length === 0) throw new UsageFailure('there is nothing to change; set an option')
-      const response = await operator.post(await pathOf(token, operator), OperatorToken, body)
+      const id = await findId(token, operator)
+      if (disable && !values.yes) await confirmOwn('disable', id, operator, terminal)
+      const response = await operator.post(pathOf(id), OperatorToken, body)
+      await warnOfModels(values, operator, terminal)
       return { response, show: () => showToken(response, terminal) }
     },
   },
@@ -140,7 +150,7 @@ const verbs: Record<string, Verb<Given>> = {
       const ms = readDuration(overlap)
       if (ms === undefined || ms / 1000 > RotateToken.properties.overlap_seconds.maximum)
         throw new UsageFailure(`--overlap ${overlap}: use up to 30d, such as 90m, 24h or 7d`)
-      const path = `${await pathOf(token, operator)}/rotate`
+      const path = `${pathOf(await findId(token, operator))}/rotate`
       const response = await operator.post(path, OperatorTokenWithSecret, { overlap_seconds: ms / 1000 })
       const what = ms === 0 ? 'the old secret has ended for' : `the old secret works for another ${overlap} for`
       return { response, show: () => showSecret(what, response, terminal) }
@@ -148,8 +158,11 @@ const verbs: Record<string, Verb<Given>> = {
   },
   revoke: {
     operands: theToken,
-    async run({ operator, operands: [token = ''] }) {
-      const response = await operator.post(`${await pathOf(token, operator)}/revoke`, OperatorToken)
+    accepts: ['yes'],
+    async run({ operator, operands: [token = ''], values: { yes = false }, terminal }) {
+      const id = await findId(token, operator)
+      if (!yes) await confirmOwn('revoke', id, operator, terminal)
+      const response = await operator.post(`${pathOf(id)}/revoke`, OperatorToken)
       return { response, show: () => printable(`revoked ${response.name} (${response.id})`).concat('\n') }
     },
   },
@@ -165,12 +178,38 @@ async function allTokens(operator: Filmgate): Promise<Shown[]> {
 }
 
 /** A name is looked up. Several tokens may have had it, but only one that is not revoked. */
-async function pathOf(operand: string, operator: Filmgate): Promise<string> {
-  if (/^(tok_[0-9a-z]{12}$|config:)/.test(operand)) return `/tokens/${encodeURIComponent(operand)}`
+async function findId(operand: string, operator: Filmgate): Promise<string> {
+  if (/^(tok_[0-9a-z]{12}$|config:)/.test(operand)) return operand
   const named = (await allTokens(operator)).filter(({ name }) => name === operand)
   const found = named.find(({ status }) => status !== 'revoked') ?? named[0]
   if (!found) throw new Failure(`there is no token '${operand}'`, { hint: 'All tokens:\n  filmgate token list' })
-  return `/tokens/${encodeURIComponent(found.id)}`
+  return found.id
+}
+
+function pathOf(id: string): string {
+  return `/tokens/${encodeURIComponent(id)}`
+}
+
+/** Whoever ends the token that they use needs another one for the next command. */
+async function confirmOwn(what: string, id: string, operator: Filmgate, terminal: Terminal): Promise<void> {
+  if (id !== operator.tokenId) return
+  const about = `${id} is the token that you use. After this, your commands need another operator's token.`
+  const question = `${what[0]?.toUpperCase()}${what.slice(1)} it?`
+  await confirm(
+    `${id} is the token that you use: to ${what} it needs a confirmation`,
+    async () => ({ about, question }),
+    terminal,
+  )
+}
+
+/** Models may be added later, so these are not refused. */
+async function warnOfModels({ models = 'none' }: Given, operator: Filmgate, terminal: Terminal): Promise<void> {
+  if (models === 'none') return
+  const { data } = await operator.get('/models', OperatorModelList)
+  const matches = (glob: string) => data.some(({ name, model }) => glob === name || matchesGlob(glob, model))
+  const others = listOf(models).filter((glob) => !matches(glob))
+  if (others.length > 0)
+    terminal.err(printable(`--models ${others.join(',')}: no model matches now; see filmgate model list`).concat('\n'))
 }
 
 /** The settings of the options, as the API expects them. */

@@ -84,9 +84,9 @@ it('warns of models without a price, with what happens to them, and of prices wi
   const { warnings } = load(`${account}prices: { models: { acme-9: { markup: "2" } } }`, {}, {}, remote)
   assert.deepEqual(warnings, [
     "prices: 'acme-9' matches no model",
-    'prices: models without a price are refused (acme-1); set a price under `prices.models`, or say what happens to them with `prices.unpriced`',
+    'prices: models without a price are refused (acme-1); set a price under `prices.models`, or `prices.unpriced: free`',
   ])
   const free = load(`${account}prices: { unpriced: free }`, {}, {}, remote).warnings
-  assert.match(String(free), /without a price are free \(acme-1\)/)
+  assert.match(String(free), /without a price are free \(acme-1\); set a price under `prices\.models`$/)
   assert.deepEqual(load('prices: {}').warnings, [], 'studio has a price: 0')
 })
