@@ -8,20 +8,8 @@ import {
   tokenStatuses,
 } from '../core/token.ts'
 import { time } from './operator.ts'
-import {
-  always,
-  count,
-  flag,
-  listOf,
-  orNull,
-  page,
-  pageQuery,
-  query,
-  request,
-  type Static,
-  shape,
-  text,
-} from './schema.ts'
+import { page, pageQuery } from './page.ts'
+import { always, count, flag, listOf, orNull, query, request, type Static, shape, text } from './schema.ts'
 
 const cap = (period: string) =>
   ({
