@@ -481,7 +481,7 @@ describe('the command line', () => {
     assert.match(attempts, /^# {2}ATTEMPT.*\n1 {2}att_\w+ {2}accepted {2}studio +\+0:0\d\.\d{3} /)
     const lines = timeline.split('\n').map((line) => line.trim())
     assert.match(lines[1] ?? '', /^\+0:00\.000 {2}created$/)
-    assert.match(lines[2] ?? '', /^\+0:0\d\.\d{3} {2}attempt opened +attempt att_\w+, number 1, account studio,/)
+    assert.match(lines[2] ?? '', /^\+0:0\d\.\d{3} {2}attempt opened +#1, account studio,/)
     assert.match(lines.at(-2) ?? '', /^\+0:\d\d\.\d{3} {2}completed/)
     assert.equal(JSON.parse(await run('task', 'show', id, '--json')).timeline.at(-1).name, 'completed')
   })

@@ -20,7 +20,7 @@ Options:
 
 Examples:
   filmgate doctor
-  FAL_KEY=… filmgate doctor --json | jq '.data[] | select(.state != "usable")'
+  FAL_KEY=… filmgate doctor --json | jq '.data[] | [.account, .state]'
   filmgate doctor --json | jq '.routes[] | select(.state != "usable")'
 
 Exit codes: 0 every account and route can be used, 1 at least one can't, 2 a

@@ -88,10 +88,10 @@ it('warns of models without a price, with what happens to them, and of prices wi
   const warnings = warningsOf('prices: { models: { acme-9: { markup: "2" } } }')
   assert.deepEqual(warnings, [
     "prices: 'acme-9' matches no model",
-    'prices: models without a price are refused (acme-1); set a price under `prices.models`, or say what happens to them with `prices.unpriced`',
+    'prices: models without a price are refused (acme-1); set a price under `prices.models`, or `prices.unpriced: free`',
   ])
   const free = warningsOf('prices: { unpriced: free }')
-  assert.match(String(free), /without a price are free \(acme-1\)/)
+  assert.match(String(free), /without a price are free \(acme-1\); set a price under `prices\.models`$/)
   const { catalog, warningsOfModels } = load('prices: {}')
   assert.deepEqual(warningsOfModels(catalog), [], 'studio has a price: 0')
 })

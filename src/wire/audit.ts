@@ -1,6 +1,7 @@
 import { auditActions } from '../core/audit.ts'
 import { time } from './operator.ts'
-import { always, orNull, page, pageQuery, request, type Static, shape, text } from './schema.ts'
+import { page, pageQuery } from './page.ts'
+import { always, orNull, request, type Static, shape, text } from './schema.ts'
 
 const anything = (description: string) => orNull({ type: 'object', description })
 

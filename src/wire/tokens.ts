@@ -8,7 +8,8 @@ import {
   tokenStatuses,
 } from '../core/token.ts'
 import { time } from './operator.ts'
-import { always, count, flag, listOf, orNull, page, pageQuery, request, type Static, shape, text } from './schema.ts'
+import { page, pageQuery } from './page.ts'
+import { always, count, flag, listOf, orNull, request, type Static, shape, text } from './schema.ts'
 
 const cap = (period: string) =>
   ({

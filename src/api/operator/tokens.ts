@@ -271,6 +271,7 @@ function readFields(
   const { enabled, metadata, role, spend, stored_bytes: storedBytes } = body
   if (role !== undefined && kind === 'client')
     throw invalid('role', "`role` is for operator tokens. Leave it out, or set `kind` to 'operator'.")
+  if (kind === 'operator') refuseLimits(body)
   return {
     ...(name !== undefined && { name: readName(name) }),
     ...(project !== undefined && { project: project && readProject(project) }),
@@ -285,6 +286,17 @@ function readFields(
     ...(enabled !== undefined && { enabled }),
     ...(metadata !== undefined && { metadata: metadata && readMetadata(metadata) }),
     ...(role !== undefined && { role }),
+  }
+}
+
+const limits = ['project', 'models', 'rate', 'concurrency', 'queued', 'stored_bytes', 'spend'] as const
+
+/** They would look as if they protected something. Null, and no models, are what an operator token has. */
+function refuseLimits(body: ChangeToken): void {
+  for (const name of limits) {
+    const value = body[name] ?? null
+    if (value !== null && !(Array.isArray(value) && value.length === 0))
+      throw invalid(name, `\`${name}\` is for client tokens: an operator token creates no videos. Leave it out.`)
   }
 }
 
@@ -322,7 +334,7 @@ function readCaps(spend: NonNullable<ChangeToken['spend']>, before: readonly Spe
     if (!isTimeZone(zone))
       throw invalid(
         'spend',
-        `\`spend.${period}.time_zone\` is '${zone}', which is no time zone. Use UTC or Europe/Berlin.`,
+        `\`spend.${period}.time_zone\` is '${zone}'. There is no such time zone. Use UTC or Europe/Berlin.`,
       )
     const micros = toMicros(toDecimal(limit))
     if (micros === undefined) throw invalid('spend', `\`spend.${period}.limit\` is too large. Use a smaller one.`)
