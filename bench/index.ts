@@ -12,6 +12,8 @@ import { holds, type Line, toTable } from './measure.ts'
  *
  * `npm run bench -- --soak [200000] [--store postgres] [--quick]`: so many tasks through one process of the service.
  *
+ * `npm run bench -- --profile [--quick]`: what the CPU is used for.
+ *
  * `npm run bench -- --against ../older [--rounds 3] [--quick] [--store postgres] [--only polls]`: another checkout and this
  * one, in turn.
  */
@@ -21,6 +23,7 @@ const { values, positionals } = parseArgs({
     store: { type: 'string', default: 'sqlite' },
     only: { type: 'string' },
     soak: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
     against: { type: 'string' },
     rounds: { type: 'string', default: '3' },
   },
@@ -57,6 +60,7 @@ let found: Found
 try {
   if (values.against !== undefined) found = await benchOther(values.against)
   else if (values.soak) found = await benchLong()
+  else if (values.profile) found = await benchParts()
   else {
     const lines = values.store === 'postgres' ? await benchShared() : await benchEmbedded()
     found = { lines, text: toTable(lines), how: values.only === 'listeners' ? watched : compared }
@@ -85,6 +89,12 @@ async function benchLong(): Promise<Found> {
   const log = (row: string) => process.stdout.write(`${row}\n`)
   const { lines, course } = await benchSoak(folder, { tasks: soakTasks, store, say: log })
   return { lines, text: [toTable(lines), '', ...course].join('\n'), how: watched }
+}
+
+async function benchParts(): Promise<Found> {
+  const { benchProfiles } = await import('./profiles.ts')
+  const how = 'CPU is sampled by the profiler, which costs some itself'
+  return { lines: [], text: await benchProfiles(folder, { seconds: 4 * seconds, tasks: 100_000 }), how }
 }
 
 async function benchShared(): Promise<Line[]> {
@@ -151,6 +161,7 @@ const given = [
   values.store === 'postgres' ? '--store postgres' : '',
   values.only ? `--only ${values.only}` : '',
   values.soak ? `--soak ${soakTasks}` : '',
+  values.profile ? '--profile' : '',
   values.against === undefined ? '' : `--against ${basename(values.against)} --rounds ${values.rounds}`,
 ].filter(Boolean)
 const flags = given.length > 0 ? ` -- ${given.join(' ')}` : ''
@@ -166,6 +177,7 @@ const isWhole = !values.only || values.against !== undefined
 const kinds = [
   values.against !== undefined && 'against',
   values.soak && 'soak',
+  values.profile && 'profile',
   values.only,
   isWhole && values.store === 'postgres' && 'postgres',
 ]

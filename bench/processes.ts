@@ -19,7 +19,8 @@ export async function startServer(kind: ServerKind, env: Record<string, string> 
     pid: child.pid ?? 0,
     async [Symbol.asyncDispose]() {
       const gone = once(child, 'exit')
-      child.kill('SIGKILL')
+      // It exits then, and a profile of it is written.
+      child.disconnect()
       await gone
     },
   }
@@ -35,7 +36,12 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   return result
 }
 
-export function residentMb(pid: number): number {
-  const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+export const residentMb = (pid: number) => statusMb(pid, 'VmRSS')
+
+/** Without pages of files, which the kernel takes back when it needs them: SQLite maps its database. */
+export const ownMb = (pid: number) => statusMb(pid, 'RssAnon')
+
+function statusMb(pid: number, name: string): number {
+  const kilobytes = new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kilobytes) / 1024
 }

@@ -13,7 +13,7 @@ const launcher = fileURLToPath(new URL('../bin/filmgate.js', import.meta.url))
 export async function benchStart(folder: string, { rounds }: { rounds: number }): Promise<Line[]> {
   const [starts, sizes, videos]: number[][] = [[], [], []]
   for (let round = 0; round < rounds; round += 1) {
-    const started = await start(join(folder, `start-${round}`))
+    const started = await startLauncher(join(folder, `start-${round}`))
     starts?.push(started.ms)
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     sizes?.push(residentMb(started.child.pid ?? 0))
@@ -43,7 +43,7 @@ export async function benchLargeStart(
   const [large, small] = [join(folder, 'large'), join(folder, 'small')]
   fillBacklog(large, tasks)
   const seconds = async (data: string) => {
-    const started = await start(data)
+    const started = await startLauncher(data)
     await stop(started.child)
     return started.ms
   }
@@ -58,15 +58,18 @@ export async function benchLargeStart(
   return [{ name: 'start on a large store', value: ratio, unit: ' ×', must: { atMost: 2 }, spread, detail }]
 }
 
-async function stop(child: ChildProcess): Promise<void> {
+export async function stop(child: ChildProcess): Promise<void> {
   const gone = once(child, 'exit')
   child.kill('SIGTERM')
   await gone
 }
 
-async function start(data: string): Promise<{ child: ChildProcess; url: string; ms: number }> {
+export async function startLauncher(
+  data: string,
+  more: Record<string, string> = {},
+): Promise<{ child: ChildProcess; url: string; ms: number }> {
   const from = performance.now()
-  const env = { ...process.env, FILMGATE_TOKEN: 'bench' }
+  const env = { ...process.env, FILMGATE_TOKEN: 'bench', ...more }
   const child = spawn(process.execPath, [launcher, 'serve', '--port', '0', '--data', data], {
     env,
     stdio: ['ignore', 'pipe', 'ignore'],

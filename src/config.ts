@@ -78,6 +78,8 @@ export interface Config {
   secrets: readonly string[]
   /** What works but is probably a mistake, for the operator. */
   warnings: readonly string[]
+  /** The same about names of models, of which more may exist than are configured. */
+  warningsOfModels(catalog: Catalog): string[]
 }
 
 interface AlarmSettings {
@@ -190,12 +192,8 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     ],
     prices,
     outboundAllow,
-    warnings: [
-      ...warnings,
-      ...warningsOf(places),
-      ...warningsOfPatterns(patterns, catalog, mistakes),
-      ...warningsOfPrices(prices, catalog),
-    ],
+    warnings: [...warnings, ...warningsOf(places)],
+    warningsOfModels: (all) => [...warningsOfPatterns(patterns, all, mistakes), ...warningsOfPrices(prices, all)],
   }
 }
 

@@ -64,6 +64,8 @@ export interface Service extends AsyncDisposable {
   readonly operatorSecret: string | null
   /** Why the store was read-only at the start; null if it was writable. */
   readonly readOnly: StorageFault | null
+  /** Settings that are accepted, but are probably a mistake. */
+  readonly warnings: readonly string[]
   /** Resolves only if the service can't continue. */
   readonly failed: Promise<Error>
 }
@@ -306,6 +308,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     firstSecret,
     operatorSecret,
     readOnly,
+    // With the models that were declared or discovered.
+    warnings: [...config.warnings, ...config.warningsOfModels(config.catalog)],
     failed: failure.promise,
     async [Symbol.asyncDispose]() {
       // Sleeps do not keep the process alive, and a part may be sleeping until its database recovers.

@@ -121,6 +121,8 @@ it('a start without the key names what it can’t read', async () => {
     await assert.rejects(renew(store, keys), (error: Error) => {
       assert.match(error.message, /^FILMGATE_SECRET_KEY: .*4 webhook endpoints \(whe_0+1, whe_0+2, whe_0+3, …\)/)
       assert.match(error.message, new RegExp(`another key \\(id ${right.current().id}\\); add that key`))
+      const known = keys.all().map(({ id }) => `the keys ${id} of FILMGATE_SECRET_KEY`)[0] ?? 'no key'
+      assert.ok(error.message.includes(`This process has ${known}.`), error.message)
       return true
     })
   const file = join(root, 'lost.key')

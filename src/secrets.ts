@@ -26,11 +26,13 @@ interface KeyOptions {
 
 /** The keys of the setting, then those of the file. Without both, the file is created when a key is first needed. */
 export function openSecretKeys({ given, file, random }: KeyOptions): SecretKeys {
-  let keys = file === null ? given : [...given, ...readKeyFile(file)]
+  const ofSetting = given.map((key) => ({ ...key, from: 'FILMGATE_SECRET_KEY' }))
+  const ofFile = file === null ? [] : readKeyFile(file).map((key) => ({ ...key, from: file }))
+  let keys = [...ofSetting, ...ofFile]
   return {
     all: () => keys,
     current() {
-      if (keys.length === 0 && file !== null) keys = [createKeyFile(file, random)]
+      if (keys.length === 0 && file !== null) keys = [{ ...createKeyFile(file, random), from: file }]
       const [key] = keys
       if (!key) throw noKey()
       return key
@@ -104,8 +106,8 @@ export function withSealedSecrets(store: Store, options: SealOptions): Store {
       return { endpoints: due.flatMap(endpoints.openOrSkip), next }
     },
     declarations: async (since) => (await store.declarations(since)).flatMap(declarations.openOrSkip),
-    async saveDeclaration(declaration, entry) {
-      const saved = await store.saveDeclaration(declarations.seal(declaration), entry)
+    async saveDeclaration(declaration, ...more) {
+      const saved = await store.saveDeclaration(declarations.seal(declaration), ...more)
       return saved && declarations.open(saved)
     },
   }

@@ -95,7 +95,11 @@ describe('generate', () => {
       [['genrate', 'x'], 2, /no command 'genrate'; did you mean generate\?/],
       [['generate', 'x', '-o', 'no/where.mp4'], 2, /there is no folder no;/],
       [['generate', 'x', '--image', 'none.png'], 2, /none\.png can't be read: there is no such file/],
-      [['generate', 'x', '--seconds', '30'], 1, /whole seconds from '1' to '20'\. \(param seconds, request req_\w+\)/],
+      [
+        ['generate', 'x', '--seconds', '30'],
+        1,
+        /--seconds is '30'\. .* whole seconds from '1' to '20'\. \(request req_\w+\)/,
+      ],
       [['generate', 'x', '--token', 'wrong'], 1, /Incorrect API key .+\nThe token came from --token\./],
       [['generate', 'x'], 2, /no token is set\n[\s\S]*export FILMGATE_TOKEN=/, { FILMGATE_TOKEN: '' }],
       [['generate', 'x', '--base-url', 'http://127.0.0.1:9'], 1, /./],

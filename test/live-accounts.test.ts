@@ -103,6 +103,10 @@ it('the key is in no answer, no log, no audit entry and no file in clear, and a 
   await act(service, '/accounts/main/test')
   const redirected = await call(service, '/accounts/main', { base_url: 'http://127.0.0.1:9' })
   assert.deepEqual([redirected.status, redirected.body.error.param], [400, 'key'])
+  for (const base_url of ['http:/x', 'http://h\tx', 'http://h:0', 'http://h..']) {
+    const { status, body } = await call(service, '/accounts', { name: 'junk', provider: 'sim-none', base_url, key })
+    assert.deepEqual([status, body.error.param], [400, 'base_url'], base_url)
+  }
   const wrong = await call(service, '/accounts/main', { key: `${key}é` })
   assert.deepEqual([wrong.status, wrong.body.error.param], [400, 'key'])
   const answers = await Promise.all(['/accounts', '/accounts/main', '/audit'].map((path) => call(service, path)))
@@ -222,7 +226,10 @@ it('the command line adds, shows, changes, drains and removes an account', async
   const changed = await run('change', 'main', '--concurrency', '9', '--json')
   assert.equal((JSON.parse(changed.stdout) as Shown).concurrency, 9)
   assert.match((await run('change', 'main', '--concurrency', 'none')).stdout, /concurrency +4 tasks at once/)
-  assert.equal((await run('drain', 'main')).stdout, 'draining main; 0 unfinished tasks left\n')
+  assert.equal(
+    (await run('drain', 'main')).stdout,
+    'draining main; 0 unfinished tasks left at its provider; queued tasks wait for other accounts\n',
+  )
   assert.match((await run('list')).stdout, /\nmain +draining +sim-none /)
   assert.equal((await run('resume', 'main')).stdout, 'resumed main\n')
   assert.equal((await run('remove', 'main')).stdout, 'removed main\n')
@@ -296,6 +303,53 @@ it('models, their routes and aliases are declared, changed and removed', async (
   const audit = (await call(service, '/audit')).body.data.map(({ action, target }) => `${action} ${target}`)
   for (const entry of ['model.set my/fast', 'alias.set quick', 'alias.remove quick', 'model.remove my/fast'])
     assert.ok(audit.includes(entry), entry)
+})
+
+it('a model that is declared while its account is removed is stored only if the account stays', async () => {
+  await using upstream = await startUpstream()
+  await using service = await startService({ members })
+  for (let round = 0; round < 5; round += 1) {
+    await addAccount(service, upstream)
+    const model = { name: 'fast', settings: { account: 'main', seconds: { values: [4] } } }
+    const requests = [() => remove(service, 'main'), () => call(service, '/models', model)]
+    const [first, second] = await Promise.all((round % 2 === 0 ? requests : requests.reverse()).map((send) => send()))
+    assert.deepEqual([first?.status, second?.status].sort(), [200, 400])
+    const { body } = await call(service, '/models')
+    assert.deepEqual(body.unused, [])
+    const isDeclared = body.data.some(({ name }) => name === 'fast')
+    assert.equal((await call(service, '/accounts/main')).status, isDeclared ? 200 : 404)
+    if (isDeclared) assert.equal((await call(service, '/models/fast', null, 'DELETE')).status, 200)
+    if (isDeclared) assert.equal((await remove(service, 'main')).status, 200)
+  }
+  for (const action of ['resume', 'pause', 'drain'])
+    assert.equal((await act(service, `/accounts/main/${action}`)).status, 404)
+  // Independent changes at once do not refuse each other.
+  const names = Array.from({ length: 12 }, (_, at) => `model-${at}`)
+  const all = names.map((name) => call(service, '/models', { name, settings: { account: 'studio' } }))
+  assert.deepEqual(new Set((await Promise.all(all)).map(({ status }) => status)), new Set([200]))
+})
+
+it('a start knows the models of added accounts when it warns of prices and names', async () => {
+  await using upstream = await startUpstream()
+  const yaml = `
+prices: { models: { sim-none: { price: [{ unit: second, price: "1" }] }, nothing: { markup: "2" } } }
+tokens: [{ name: a, secret: a-secret-of-a-0123456789, models: [sim-*, none-*] }]
+`
+  await using service = await startService({ members, yaml })
+  const ofModels = () => service.warnings().filter((warning) => /matches no model|without a price/.test(warning))
+  assert.deepEqual(ofModels(), [
+    "tokens[0].models[0]: 'sim-*' matches no model",
+    "tokens[0].models[1]: 'none-*' matches no model",
+    "prices: 'sim-none' matches no model",
+    "prices: 'nothing' matches no model",
+  ])
+  await addAccount(service, upstream)
+  await service.restart()
+  const unknown = ["tokens[0].models[1]: 'none-*' matches no model", "prices: 'nothing' matches no model"]
+  assert.deepEqual(ofModels(), unknown)
+  await service.restart(yaml.replace('sim-none: { price: [{ unit: second, price: "1" }] }, ', ''))
+  assert.deepEqual(ofModels().slice(0, 2), unknown)
+  assert.match(ofModels().join(), /prices: models without a price are refused \(sim-none\)/)
 })
 
 it('the command line declares models and aliases', async () => {

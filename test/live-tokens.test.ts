@@ -1,21 +1,18 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
-import { runCli } from '../src/cli/cli.fixture.ts'
-import { jumpingClock, operatorToken, startService, type TestService, token } from './service.ts'
+import { after, before, it } from 'node:test'
+import { jumpingClock, operatorToken, startService, type TestService } from './service.ts'
 
-/* Tokens that operators create, change and revoke while the service runs, over HTTP and on the command line. */
+/* Tokens that operators create, change and revoke while the service runs, over HTTP. tokens-cli.test.ts has the commands. */
 
 const film = { model: 'studio', prompt: 'a red fox', seconds: '1', size: '256x256' }
 const yaml = `
 tokens:
   - { name: team-a, secret: a-secret-of-team-a }
 `
-const folder = mkdtempSync(join(tmpdir(), 'filmgate-live-tokens-'))
 const clock = jumpingClock()
 let service: TestService
 
@@ -24,7 +21,6 @@ before(async () => {
 })
 after(async () => {
   await service[Symbol.asyncDispose]()
-  rmSync(folder, { recursive: true })
 })
 
 const as = (secret: string) => ({ authorization: `Bearer ${secret}` })
@@ -158,6 +154,19 @@ it('tokens of a project share its videos, and others get the same 404 as for an 
   assert.equal(task.body.owner, 'shop')
 })
 
+it('changes of a token at the same time are all made, and it is revoked once by many requests', async () => {
+  const { id } = await create({ name: 'busy' })
+  const changes = [{ rate: 7 }, { concurrency: 3 }, { queued: 9 }, { project: 'shop' }, { models: ['studio'] }]
+  const changed = await Promise.all(changes.map((fields) => call(`/tokens/${id}`, fields)))
+  assert.deepEqual(new Set(changed.map(({ status }) => status)), new Set([200]))
+  const { body } = await call(`/tokens/${id}`)
+  for (const fields of changes) assert.deepEqual({ ...body, ...fields }, body)
+  const revoked = await Promise.all(Array.from({ length: 8 }, () => call(`/tokens/${id}/revoke`, {})))
+  for (const { status, body: shown } of revoked) assert.deepEqual([status, shown], [200, revoked[0]?.body])
+  const entries = (await call('/audit?limit=100')).body.data as unknown as { action: string; target: string }[]
+  assert.equal(entries.filter((entry) => entry.target === id && entry.action === 'token.revoke').length, 1)
+})
+
 it('the stream of a token ends when the token is revoked, and that of another goes on', async () => {
   const [gone, kept] = [await create({ project: 'streams' }), await create({ project: 'streams' })]
   const over = new AbortController()
@@ -277,9 +286,21 @@ it('a request that can not be used names the field', async () => {
     [{ name: 'x', project: 'tok_000000000000' }, 'project', /begins with 'tok_'/],
     [{ name: 'x', kind: 'robot' }, 'kind', /Allowed: 'client', 'operator'/],
     [{ name: 'x', role: 'viewer' }, 'role', /for operator tokens/],
+    [
+      { name: 'x', kind: 'operator', rate: 1 },
+      'rate',
+      /`rate` is for client tokens: an operator token creates no videos/,
+    ],
+    [{ name: 'x', kind: 'operator', models: ['*'] }, 'models', /for client tokens/],
+    [{ name: 'x', kind: 'operator', spend: { total: { limit: '5' } } }, 'spend', /for client tokens/],
     [{ name: 'x', rate: -1 }, 'rate', /-1/],
-    [{ name: 'x', rate: '5' }, 'rate', /Expected an integer or a null/],
-    [{ name: 'x', concurrency: 0 }, 'concurrency', /0/],
+    [{ name: 'x', rate: '5' }, 'rate', /Expected an integer or null/],
+    [{ name: 'x', concurrency: 0 }, 'concurrency', /is 0\. Expected a number from 1 to 100000\.$/],
+    [
+      { name: 'x', spend: { day: { limit: '1..5' } } },
+      'spend.day.limit',
+      /is '1\.\.5'\. Expected a text such as '5\.00'\.$/,
+    ],
     [{ name: 'x', ip_ranges: ['10.0.0.0/33'] }, 'ip_ranges', /'10\.0\.0\.0\/33'/],
     [{ name: 'x', expires_at: '2020-01-01T00:00:00Z' }, 'expires_at', /in the past/],
     [{ name: 'x', expires_at: '2031-02-30T00:00:00Z' }, 'expires_at', /not a time with a time zone/],
@@ -356,101 +377,4 @@ it('a typo is told apart from an unknown token', async () => {
   const { secret } = await create()
   assert.match((await read(`${secret.slice(0, -1)}${secret.endsWith('x') ? 'y' : 'x'}`)).text, /its checksum is wrong/)
   assert.match((await read('fg_unknown')).text, /Check that it is the token/)
-})
-
-describe('the command line', () => {
-  const run = (...args: string[]) =>
-    runCli(args, { env: { FILMGATE_BASE_URL: service.url, FILMGATE_OPERATOR_TOKEN: operatorToken }, cwd: folder })
-
-  it('creates a token that works, and prints only its secret to stdout', async () => {
-    const limits = ['--rate', '60', '--concurrency', '2', '--queued', '50', '--stored', '5GB', '--expires', '90d']
-    const settings = ['--models', 'studio, kling-*', ...limits]
-    const made = await run('token', 'create', 'carla', ...settings, '--metadata', 'team=film,ticket=81')
-    assert.equal(made.code, 0, made.stderr)
-    const secret = made.stdout.trim()
-    assert.match(made.stderr, /^created carla \(tok_[0-9a-z]{12}\)\. Its secret is shown only once:\n$/)
-    const listed = await runCli(['models'], {
-      env: { FILMGATE_BASE_URL: service.url, FILMGATE_TOKEN: secret },
-      cwd: folder,
-    })
-    assert.match(listed.stdout, /studio/)
-    const shown = await run('token', 'show', 'carla')
-    assert.match(shown.stdout, /\nstatus +active\n/)
-    assert.match(shown.stdout, /\nmodels +studio, kling-\*\n/)
-    assert.match(shown.stdout, /\nrate +60 videos a minute\n/)
-    assert.match(shown.stdout, /\nqueued +50 waiting videos\n/)
-    assert.match(shown.stdout, /\nstored +5.0 GB of videos and uploads\n/)
-    assert.match(shown.stdout, /\nexpires +in 90 d \(/)
-    assert.match(shown.stdout, /\nmetadata ticket +81\n$/)
-    assert.ok(!shown.stdout.includes(secret.slice(16)))
-  })
-
-  it('lists, changes, rotates and revokes by name', async () => {
-    const made = await run('token', 'create', 'dora', '--project', 'shop')
-    const changed = await run(
-      'token',
-      'change',
-      'dora',
-      '--rate',
-      '5',
-      '--project',
-      'none',
-      '--name',
-      'dora b',
-      '--json',
-    )
-    assert.equal(changed.code, 0, changed.stderr)
-    const { rate, project, id } = JSON.parse(changed.stdout)
-    assert.deepEqual([rate, project], [5, null])
-    const rotated = await run('token', 'rotate', 'dora b', '--overlap', '1h')
-    assert.match(rotated.stderr, /^the old secret works for another 1h for dora b /)
-    for (const secret of [made.stdout.trim(), rotated.stdout.trim()]) assert.equal((await read(secret)).status, 200)
-    const list = await run('token', 'list')
-    assert.match(list.stdout, /^NAME +STATUS +KIND +PROJECT .*\n/)
-    assert.match(list.stdout, new RegExp(`\\ndora b +active +client .* ${id} `))
-    assert.match(list.stdout, /\noperator +active +admin /)
-    const revoked = await run('token', 'revoke', 'dora b')
-    assert.deepEqual([revoked.code, revoked.stdout], [0, `revoked dora b (${id})\n`], revoked.stderr)
-    for (const secret of [made.stdout.trim(), rotated.stdout.trim()]) assert.equal((await read(secret)).status, 401)
-    const all = JSON.parse((await run('token', 'list', '--json')).stdout) as { data: Shown[] }
-    assert.equal(all.data.find((one) => one.id === id)?.status, 'revoked')
-  })
-
-  it('shows who changed what, and exports all of it as JSON lines', async () => {
-    const { id } = await create({ name: 'erik', rate: 1 })
-    await run('token', 'change', 'erik', '--rate', '2')
-    const shown = await run('audit', '--limit', '2')
-    assert.match(shown.stdout, /^WHEN +WHO +WHAT +TARGET +FROM +CHANGED\n/)
-    assert.match(
-      shown.stdout,
-      new RegExp(`\\n(in|just) .* +operator +token\\.change +${id} +127\\.0\\.0\\.1 +rate 1 → 2\\n`),
-    )
-    const lines = (await run('audit', '--export')).stdout.trimEnd().split('\n')
-    const entries = lines.map((line) => JSON.parse(line) as { id: string })
-    assert.ok(entries.length > 2)
-    assert.equal(new Set(entries.map((entry) => entry.id)).size, entries.length)
-    const refused = await run('audit', '--limit', '0')
-    assert.deepEqual([refused.code, refused.stdout], [2, ''])
-  })
-
-  it('says what is missing, wrong or refused', async () => {
-    const cases: [args: string[], code: number, text: RegExp][] = [
-      [['token'], 2, /the word after token is missing; use one of: create, list/],
-      [['token', 'crate', 'x'], 2, /there is no 'token crate'; did you mean create\?/],
-      [['token', 'create'], 2, /the name is missing/],
-      [['token', 'create', 'x', '--rate', 'many'], 2, /--rate many: use a whole number, or none/],
-      [['token', 'create', 'x', '--stored', '5'], 2, /--stored 5: use 500MB or 50GB, 0 for no limit, or none/],
-      [['token', 'create', 'x', '--expires', 'soon'], 2, /--expires soon: use 90m, 24h, 30d/],
-      [['token', 'create', 'x', '--overlap', '1h'], 2, /token create does not accept --overlap/],
-      [['token', 'change', 'team-a'], 2, /there is nothing to change/],
-      [['token', 'show', 'nobody'], 1, /there is no token 'nobody'/],
-      [['token', 'revoke', 'team-a'], 1, /is set in filmgate\.yaml or by a variable/],
-      [['token', 'list', '--token', token], 1, /This is a client token.*\nThe token came from --token\./],
-    ]
-    for (const [args, code, text] of cases) {
-      const { stdout, stderr, ...ended } = await run(...args)
-      assert.deepEqual([ended.code, stdout], [code, ''], stderr)
-      assert.match(stderr, text)
-    }
-  })
 })

@@ -64,6 +64,30 @@ it('an address that a proxy reports counts only if the proxy is trusted', async 
     // The client wrote the first one itself.
     assert.equal(await statusFrom('192.0.2.7, 203.0.113.1'), 401, proxies)
     assert.equal(await statusFrom('nonsense'), 401, proxies)
+    assert.equal(await statusFrom('192.0.2.7:5678'), status, proxies)
+  }
+})
+
+it('an address that a proxy reports may have a port or brackets, and a text that is none counts as the proxy', async () => {
+  const env = { FILMGATE_OPERATOR_TOKEN: operatorToken, FILMGATE_TRUSTED_PROXIES: '127.0.0.1, ::1, 10.0.0.0/8' }
+  await using service = await startService({ yaml, env })
+  const headers = { ...as(operatorToken).headers, 'content-type': 'application/json' }
+  for (const [forwarded, expected] of [
+    ['192.0.2.7:5678', /^192\.0\.2\.7$/],
+    ['[2001:db8::1]:443', /^2001:db8::1$/],
+    ['[2001:db8::1]', /^2001:db8::1$/],
+    ['2001:db8::1', /^2001:db8::1$/],
+    ['192.0.2.7:5678, 10.1.2.3:4444', /^192\.0\.2\.7$/],
+    ['192.0.2.7, unknown, 10.1.2.3:4444', /^10\.1\.2\.3$/],
+    ['192.0.2.7:port', /^(127\.0\.0\.1|::ffff:127\.0\.0\.1|::1)$/],
+    ['[nonsense]:443', /^(127\.0\.0\.1|::ffff:127\.0\.0\.1|::1)$/],
+  ] as const) {
+    const body = JSON.stringify({ name: `from ${forwarded}` })
+    const request = { method: 'POST', headers: { ...headers, 'x-forwarded-for': forwarded }, body }
+    assert.equal((await service.fetch('/operator/v1/tokens', request)).status, 200)
+    const audit = await service.fetch('/operator/v1/audit?limit=1', as(operatorToken))
+    const { data } = (await audit.json()) as { data: { address: string }[] }
+    assert.match(data[0]?.address ?? '', expected, forwarded)
   }
 })
 

@@ -200,11 +200,17 @@ it('searches the tasks of all owners, page by page', async () => {
     ['text=', 'text', /^`text` is empty\. Send a value\.$/],
     ['owner=a&owner=b', 'owner', /^`owner` is sent more than once\. Send it once\.$/],
     ['limit=101', 'limit', /Expected a whole number from 1 to 100/],
+    ['after=abc', 'after', /^`after` is 'abc', which is not the id of a task\. Use `last_id` of a page\.$/],
     ['page=2', 'page', /^Unknown parameter: 'page'\. This request accepts: status, state, model, /],
   ] as const) {
     const { status, body } = await call(`/tasks?${query}`)
     assert.deepEqual([status, body.error?.param], [400, param], query)
     assert.match(body.error?.message ?? '', message)
+  }
+  for (const path of ['/audit?limt=5', '/tokens?limt=5']) {
+    const { status, body } = await call(path)
+    assert.deepEqual([status, body.error?.param], [400, 'limt'], path)
+    assert.match(body.error?.message ?? '', /^Unknown parameter: 'limt'\. This request accepts: after, limit/)
   }
 })
 
@@ -476,7 +482,7 @@ describe('the command line', () => {
     assert.match(attempts, /^# {2}ATTEMPT.*\n1 {2}att_\w+ {2}accepted {2}studio +\+0:0\d\.\d{3} /)
     const lines = timeline.split('\n').map((line) => line.trim())
     assert.match(lines[1] ?? '', /^\+0:00\.000 {2}created$/)
-    assert.match(lines[2] ?? '', /^\+0:0\d\.\d{3} {2}attempt opened +attempt att_\w+, number 1, account studio,/)
+    assert.match(lines[2] ?? '', /^\+0:0\d\.\d{3} {2}attempt opened +#1, account studio,/)
     assert.match(lines.at(-2) ?? '', /^\+0:\d\d\.\d{3} {2}completed/)
     assert.equal(JSON.parse(await run('task', 'show', id, '--json')).timeline.at(-1).name, 'completed')
   })

@@ -162,5 +162,5 @@ it('the operator sees what the project of a token uses of its limits', async () 
     cwd: service.data,
   })
   assert.match(shown.stdout, /\nwaiting now +0\nstored now +[\d.]+ MB\n/)
-  assert.match(shown.stdout, /\nspent this day +2 of 9 USD, resets in .*\nspent +2 of 50 USD\n/)
+  assert.match(shown.stdout, /\nspent today +2 of 9 USD, resets in .*\nspent +2 of 50 USD\n/)
 })

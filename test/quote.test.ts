@@ -117,4 +117,7 @@ it('the operator also sees the cost and the accounts', async () => {
     ],
   )
   assert.equal((await post(service, '/operator/v1/quote', film)).status, 403)
+  const misspelt = await post(service, '/operator/v1/quote?projekt=team', film, headers)
+  const { error } = (await misspelt.json()) as { error: { param: string; message: string } }
+  assert.deepEqual([misspelt.status, error.param], [400, 'projekt'], error.message)
 })

@@ -223,6 +223,7 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['listTokens', 200],
   ['listTokens', 200, () => ({ query: '?project=shop&limit=1' })],
   ['listTokens', 400, () => ({ query: '?after=nothing' })],
+  ['listTokens', 400, () => ({ query: '?projekt=shop' })],
   ['showToken', 200, () => ({ path: [ids.token] })],
   ['showToken', 200, () => ({ path: ['config:default'] })],
   ['showToken', 404],
@@ -253,6 +254,7 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['listAuditEntries', 400, () => ({ query: '?after=now' })],
   ['readMetrics', 200],
   ['readMetrics', 200, () => ({ headers: { accept: 'application/openmetrics-text; version=1.0.0' } })],
+  ['listAuditEntries', 400, () => ({ query: '?from=2' })],
   ['live', 200],
   ['ready', 200],
   ['describe', 200],
@@ -385,6 +387,23 @@ it('every route that needs the store says so when it is gone', async () => {
   // Tokens are in memory.
   const { bytes } = await responses.ask(broken.send, 'showToken', 200, { path: [places.token_id ?? ''] })
   assert.equal(JSON.parse(bytes.toString()).used, null)
+})
+
+it('every change of what others change all the time is a conflict', async () => {
+  const [nothing, none] = [async () => undefined, async () => []]
+  const reads = { tokens: none, declarations: none, queueOf: none, newestDeclaration: async () => 0 }
+  const store = { ...reads, unfinishedOf: async () => 0, updateToken: nothing, saveDeclaration: nothing }
+  await using contended = await startBroken({ store, healths: { refresh: nothing }, mode: 'paused' })
+  for (const [id, { operation }] of responses.operations) {
+    if (!operation.responses[409]) continue
+    const example = operation.requestBody?.content['application/json']?.example
+    const path = operation.parameters?.flatMap(({ name }) => places[name] ?? [])
+    const { bytes } = await responses.ask(contended.send, id, 409, {
+      ...(path && { path }),
+      ...(example && { body: example }),
+    })
+    assert.match(bytes.toString(), /at the same time\. Check it, and try again\..*"changed_meanwhile"/)
+  }
 })
 
 it('every route with a rate refuses a token that uses it too often', async () => {

@@ -143,16 +143,18 @@ export function sendTooMuch(url: string): Send {
   }
 }
 
-/** A service whose store and bucket are both gone. */
-export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
+/** A service whose store and bucket are both gone, except for what is given. */
+export async function startBroken(
+  working: { store?: object; healths?: object; mode?: string } = {},
+): Promise<{ send: Send } & AsyncDisposable> {
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_TOKEN: token } })
   const fail = () => Promise.reject(Problem.ofStorage(new Error('it is gone')))
   const ignore = () => () => {}
-  const broken = new Proxy(
-    {},
-    // It must not look like a promise; and listeners are accepted, but never called.
-    { get: (_target, name) => (name === 'then' ? undefined : String(name).startsWith('on') ? ignore : fail) },
-  )
+  // It must not look like a promise; and listeners are accepted, but never called.
+  const usual = (name: string) => (name === 'then' ? undefined : name.startsWith('on') ? ignore : fail)
+  const breaking = (parts: object) =>
+    new Proxy(parts, { get: (target, name) => Reflect.get(target, name) ?? usual(String(name)) })
+  const broken = breaking({})
   const access = openAccess({
     tokens: [
       { kind: 'client', name: 'default', digest: digestSecret(token), models: ['*'] },
@@ -168,6 +170,7 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
     onUnknown: 'hold',
     keyVersion: '',
     health: healthy,
+    mode: working.mode ?? 'active',
   } as const
   const app = buildApp({
     catalog,
@@ -176,14 +179,16 @@ export async function startBroken(): Promise<{ send: Send } & AsyncDisposable> {
     clock: { now: () => Date.now(), sleep: () => new Promise(() => {}) },
     random: (bytes: number) => new Uint8Array(bytes),
     log: { info() {}, warn() {}, error() {} },
-    store: broken,
+    store: breaking(working.store ?? {}),
     bucket: broken,
-    healths: broken,
+    healths: breaking(working.healths ?? {}),
     declared: {
       find: (_kind: string, name: string) => (name === 'studio' ? newDeclaration(name, { revision: 1 }) : undefined),
       isConfigured: () => false,
       check() {},
       modelsWithout: () => [],
+      newest: () => 0,
+      inTurn: (change: () => unknown) => change(),
     },
     media: broken,
     outbound: { of: () => broken },

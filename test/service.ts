@@ -12,6 +12,8 @@ export interface TestService extends AsyncDisposable {
   readonly url: string
   readonly data: string
   readonly log: string[]
+  /** Of the last start. */
+  warnings(): readonly string[]
   /** A request with the default token, unless the headers say otherwise. */
   fetch(path: string, init?: RequestInit): Promise<Response>
   /** POSTs JSON to /v1/videos. */
@@ -81,6 +83,7 @@ export async function startService(options: TestOptions = {}): Promise<TestServi
       if (response.status !== 200) throw new Error(`${path} returned ${response.status}`)
       return (await response.json()) as Answer
     },
+    warnings: () => service.warnings,
     async restart(other) {
       if (other !== undefined) writeFileSync(config, other)
       await service[Symbol.asyncDispose]()

@@ -100,7 +100,10 @@ it('the cap of a token that is created, raised and lifted while the service runs
   for (const [spend, message] of [
     [{ day: { limit: 5 } }, /Expected a string/],
     [{ day: { limit: '-5' } }, /`spend.day.limit` is '-5'\./],
-    [{ day: { limit: '1', time_zone: 'Mars/Base' } }, /`spend.day.time_zone` is 'Mars\/Base', which is no time zone/],
+    [
+      { day: { limit: '1', time_zone: 'Mars/Base' } },
+      /`spend.day.time_zone` is 'Mars\/Base'\. There is no such time zone/,
+    ],
     [{ week: { limit: '5' } }, /Unknown parameter: 'spend.week'/],
   ] as const)
     assert.match((await post(service, '/tokens', { name: 'x', spend })).error.message, message)

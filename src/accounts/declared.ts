@@ -30,6 +30,10 @@ export interface Declared {
   configOf(account: string): AccountConfig | undefined
   /** Puts the rows of the store in force, before it resolves. Older ones than those that are known are ignored. */
   adopt(rows: readonly Declaration[]): Promise<void>
+  /** The last revision that was adopted. */
+  newest(): number
+  /** Runs one change after the other: what the first has put in force is checked with the second. */
+  inTurn<Result>(change: () => Promise<Result>): Promise<Result>
 }
 
 interface DeclaredOptions {
@@ -57,6 +61,7 @@ export function openDeclared(options: DeclaredOptions): Declared {
   let unused = new Map<string, string>()
   const { apply, configOf, isDeclared } = openApply(options)
   let applying = Promise.resolve()
+  let lastChange: Promise<unknown> = Promise.resolve()
 
   const present = () =>
     [...rows.values()]
@@ -111,6 +116,12 @@ export function openDeclared(options: DeclaredOptions): Declared {
       // One after another: the last one has all rows.
       applying = applying.catch(() => {}).then(putInForce)
       return applying
+    },
+    newest: () => Math.max(0, ...[...rows.values()].map(({ revision }) => revision)),
+    inTurn(change) {
+      const done = lastChange.then(change)
+      lastChange = done.catch(() => {})
+      return done
     },
   }
 }

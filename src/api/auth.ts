@@ -3,7 +3,7 @@ import type { Access, Credential } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { digestSecret, isMistyped, type Token, type TokenStatus } from '../core/token.ts'
-import { includesAddress } from './addresses.ts'
+import { addressOf, includesAddress } from './addresses.ts'
 import { UnknownSecret } from './guesses.ts'
 
 declare module 'fastify' {
@@ -36,7 +36,7 @@ export function authenticate(access: Access, kind: Token['kind'], { clock, azure
         if (/^Bearer [^ ]/.test(header)) known.set(header, found)
       }
       const { token } = found
-      if (token.ipRanges && !includesAddress(token.ipRanges, request.ip)) throw wrongAddress(request.ip)
+      if (token.ipRanges) checkAddress(token.ipRanges, addressOf(request))
       request.token = token
     },
     /** The token of a header that was accepted before. Undefined if more has to be checked. */
@@ -99,8 +99,9 @@ function refused(message: string): Problem {
   return new Problem('invalid_api_key', message)
 }
 
-function wrongAddress(address: string): Problem {
-  return refused(`This token may not be used from the address ${address}. Ask your operator to add it to 'ip_ranges'.`)
+function checkAddress(ranges: readonly string[], address: string): void {
+  if (includesAddress(ranges, address)) return
+  throw refused(`This token may not be used from the address ${address}. Ask your operator to add it to 'ip_ranges'.`)
 }
 
 /** Throws if the operator's token may only read. */

@@ -43,6 +43,15 @@ it('after 20 unknown secrets in a minute, an address waits for the next refusal,
   assert.ok(guess('192.0.2.1').isDone)
 })
 
+it('counts a network of 64 bits of IPv6 as one address, in any spelling', () => {
+  const { guess } = openWorld()
+  for (let count = 0; count < 20; count += 1) assert.ok(guess(`2001:db8:0:7:${count}::1`).isDone)
+  for (const ip of ['2001:db8:0:7::', '2001:0DB8:0000:0007:ffff:ffff:ffff:ffff']) assert.ok(!guess(ip).isDone, ip)
+  for (const ip of ['2001:db8:0:8::', '2001:db8::7:0:0:1', '::ffff:192.0.2.1', '::1']) assert.ok(guess(ip).isDone, ip)
+  for (let count = 0; count < 19; count += 1) assert.ok(guess('192.0.2.1').isDone)
+  assert.ok(!guess('::ffff:192.0.2.1').isDone, 'an address of IPv4 is the same in IPv6')
+})
+
 it('waits for 5 seconds at most, however many there were', async () => {
   const { clock, guess } = openWorld()
   const all = Array.from({ length: 200 }, () => guess('192.0.2.1'))

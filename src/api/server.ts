@@ -14,7 +14,7 @@ import { openOutages } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { RequestMeter } from '../telemetry/requests.ts'
-import { includesAddress } from './addresses.ts'
+import { includesAddress, readForwarded } from './addresses.ts'
 import { type ConnectionLimit, limitConnections } from './crowding.ts'
 import { clientErrorHandler, errorHandler, notFoundHandler, workerHandler } from './errors.ts'
 import { ignoredHeader } from './extras.ts'
@@ -231,7 +231,7 @@ function azureOptions(azure = false): Pick<FastifyHttpOptions<RawServerDefault>,
 
 /** The address of a request is the last one that no trusted proxy has added. */
 function proxyOptions(ranges: readonly string[]): Pick<FastifyHttpOptions<RawServerDefault>, 'trustProxy'> {
-  return ranges.length === 0 ? {} : { trustProxy: (address) => includesAddress(ranges, address) }
+  return ranges.length === 0 ? {} : { trustProxy: (entry) => includesAddress(ranges, readForwarded(entry) ?? '') }
 }
 
 /** Azure has the same routes at /openai/v1, and some clients omit one of the two parts, or both. */

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type { BuildCompilerFromPool } from '@fastify/ajv-compiler'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import { Problem } from '../core/problem.ts'
+import type { Schema } from '../wire/schema.ts'
 
 /**
  * Fastify's own checks, loaded and compiled when a route is first used: all of them would take a sixth of a start. No
@@ -74,6 +75,11 @@ export function toProblem(errors: FastifySchemaValidationError[], where: string)
       return new Problem('invalid_value', `${is} Allowed: ${list(params.allowedValues)}.`, { param })
     case 'const':
       return new Problem('invalid_value', `${is} Allowed: ${list([params.allowedValue])}.`, { param })
+    case 'minimum':
+    case 'maximum':
+      return new Problem('invalid_value', `${is} Expected ${rangeOf(error)}.`, { param })
+    case 'pattern':
+      return new Problem('invalid_value', `${is} Expected a text such as ${exampleOf(error)}.`, { param })
     default:
       return new Problem('invalid_value', `${is} It ${error.message ?? 'is malformed'}.`, { param })
   }
@@ -131,15 +137,30 @@ export function shown(value: unknown): string {
 }
 
 function known(error: FastifySchemaValidationError): string {
-  const { parentSchema } = error as { parentSchema?: { properties?: object } }
-  return Object.keys(parentSchema?.properties ?? {}).join(', ')
+  return Object.keys(schemaOf(error).properties ?? {}).join(', ')
 }
 
 function names(type: unknown): string {
-  const article = (name: string) => (/^[aeiou]/.test(name) ? `an ${name}` : `a ${name}`)
+  const article = (name: string) => (name === 'null' ? name : /^[aeiou]/.test(name) ? `an ${name}` : `a ${name}`)
   return (Array.isArray(type) ? type : String(type).split(',')).map((name) => article(String(name))).join(' or ')
 }
 
+function rangeOf(error: FastifySchemaValidationError): string {
+  const { minimum, maximum } = schemaOf(error)
+  if (maximum === undefined) return `a number of ${minimum} or more`
+  return minimum === undefined ? `a number of ${maximum} or less` : `a number from ${minimum} to ${maximum}`
+}
+
+/** Few people read a regular expression. */
+function exampleOf(error: FastifySchemaValidationError): string {
+  return list(schemaOf(error).examples ?? [])
+}
+
+function schemaOf(error: FastifySchemaValidationError): Schema {
+  return (error as { parentSchema?: Schema }).parentSchema ?? {}
+}
+
 function list(values: unknown): string {
-  return (values as unknown[]).map((value) => `'${value}'`).join(', ')
+  const texts = (values as unknown[]).filter((value) => value !== null).map((value) => `'${value}'`)
+  return (values as unknown[]).includes(null) ? `${texts.join(', ')}, or null` : texts.join(', ')
 }

@@ -5,8 +5,8 @@ import { readFileOption, settingOf, type Values, wholeNumber } from './arguments
 import { operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { exits, UsageFailure } from './failure.ts'
-import { facts } from './screen/table.ts'
-import { painter, printable } from './screen/text.ts'
+import { facts, lookOf } from './screen/table.ts'
+import { printable } from './screen/text.ts'
 import { count } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { type Invocation, type Outcome, operatorCommand, type Verb } from './verbs.ts'
@@ -26,7 +26,7 @@ change within a second. The key is stored encrypted and never shown. Accounts of
 filmgate.yaml are listed, and can be changed only there.
 
 Examples:
-  printf %s "$KEY" | filmgate account add kling-2 --provider kling --key-file -
+  printf %s "$KEY" | filmgate account add main --provider kling --key-file -
   filmgate account add gpu-1 --provider openai --address http://10.0.0.5/v1
   filmgate account change kling-2 --concurrency 8
   filmgate account drain kling-2
@@ -133,8 +133,8 @@ async function setMode(
   const tasks = count(response.unfinished_tasks ?? 0, 'unfinished task')
   const shown = printable(response.name)
   const text = {
-    pause: `paused ${shown}; ${tasks} waiting`,
-    drain: `draining ${shown}; ${tasks} left`,
+    pause: `paused ${shown}; ${tasks} waiting at its provider`,
+    drain: `draining ${shown}; ${tasks} left at its provider; queued tasks wait for other accounts`,
     resume: response.was_paused ? `resumed ${shown}` : `${shown} was not paused`,
   }[word]
   return { response, show: () => `${text}\n` }
@@ -160,7 +160,7 @@ async function readKey(file: string, terminal: Terminal): Promise<string> {
 }
 
 function showAccount(account: Shown, terminal: Terminal): string {
-  const { key_set: isSet, key_hint: hint, base_url: address } = account
+  const { key_set: isSet, key_hint: hint, base_url: address, unfinished_tasks: unfinished } = account
   const pairs: [string, string][] = [
     ['name', account.name],
     ['mode', account.mode],
@@ -169,10 +169,13 @@ function showAccount(account: Shown, terminal: Terminal): string {
     ['provider', account.provider],
     ['address', address ?? ''],
     ['key', isSet ? (hint === null ? 'set' : `set, ends in ${hint}`) : 'none'],
-    ['concurrency', `${account.concurrency} tasks at once`],
+    ['concurrency', `${count(account.concurrency, 'task')} at once`],
     ['on unknown', account.on_unknown],
     ['recovery', account.recovery],
-    ['unfinished tasks', account.unfinished_tasks === undefined ? '' : String(account.unfinished_tasks)],
+    [
+      'unfinished tasks',
+      unfinished === undefined ? '' : `${unfinished} at its provider; queued tasks have no account yet`,
+    ],
   ]
-  return facts(pairs, painter(terminal.colour.stdout))
+  return facts(pairs, lookOf(terminal))
 }

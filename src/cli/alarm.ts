@@ -4,7 +4,7 @@ import { type Command, findVerb, readArguments, refuseOptions, type Values } fro
 import { type Filmgate, openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
-import { table } from './screen/table.ts'
+import { lookOf, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
@@ -111,7 +111,7 @@ function showList({ data, has_more: more }: Read<typeof Page>, terminal: Termina
       { title: 'ID', text: ({ id }) => id, least: 16, cut: 'middle', extra: true },
       { title: 'FIRST AID', text: ({ first_aid: aid }) => aid, least: 16, extra: true },
     ],
-    { columns: terminal.stdoutIsTerminal ? terminal.size().columns : null, paint },
+    lookOf(terminal),
   )
 }
 

@@ -66,12 +66,18 @@ function show(entries: Entries, terminal: Terminal): string {
       { title: 'WHEN', text: ({ at }) => relative(Date.parse(at), terminal.now()) },
       { title: 'WHO', text: ({ actor_name: name }) => name, least: 8 },
       { title: 'WHAT', text: ({ action }) => action, paint: (_, text) => paint('bold', text) },
-      { title: 'TARGET', text: ({ target }) => target, least: 16 },
-      { title: 'FROM', text: ({ address }) => address, extra: true },
+      { title: 'TARGET', text: targetOf, least: 16 },
       { title: 'CHANGED', text: changesOf, least: 16, extra: true },
+      { title: 'FROM', text: ({ address }) => address, extra: true },
     ],
     { columns: roomOf(terminal), paint },
   )
+}
+
+/** `anna (tok_…)`. An account is known by its name, and a task by its id. */
+function targetOf({ target, before, after }: Entries[number]): string {
+  const { name } = (after ?? before ?? {}) as { name?: unknown }
+  return typeof name === 'string' && name !== target ? `${name} (${target})` : target
 }
 
 /** `rate 3 → 4`: the fields that differ. */

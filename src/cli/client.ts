@@ -1,4 +1,5 @@
 import { messageOf } from '../core/problem.ts'
+import { idInSecret } from '../core/token.ts'
 import { fits, isObject, type Read, type Schema } from '../wire/schema.ts'
 import type { Variant } from '../wire/videos.ts'
 import { type Connection, findConnection } from './connection.ts'
@@ -231,6 +232,8 @@ function formOf(fields: Record<string, unknown>): FormData {
  * fails the request.
  */
 export interface Filmgate {
+  /** The id of the token that it uses; null if its secret does not have it. */
+  readonly tokenId: string | null
   get<const S extends Schema>(path: string, schema: S): Promise<Read<S>>
   getCsv(path: string): Promise<string>
   post<const S extends Schema>(path: string, schema: S, body?: unknown): Promise<Read<S>>
@@ -259,6 +262,7 @@ export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmg
   }
 
   return {
+    tokenId: idInSecret(token),
     get: (path, schema) => request(path, {}, (response) => readFitting(response, schema)),
     getCsv: (path) => request(path, {}, readCsv),
     post: (path, schema, body) =>

@@ -29,7 +29,7 @@ const outputHelp = `Output:
   --json              one JSON object on stdout: the task, and \`file\`
 `
 
-const shortIdHelp = 'The end of an id is enough: 4 characters or more, as `filmgate list` shows it.'
+const shortIdHelp = 'The end of an id is enough, as `filmgate list` shows it: 4 characters.'
 
 const exitsHelp = `Ctrl-C asks whether to cancel the video or leave it running. Other signals leave
 it running.

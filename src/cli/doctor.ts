@@ -20,7 +20,7 @@ Options:
 
 Examples:
   filmgate doctor
-  FAL_KEY=… filmgate doctor --json | jq '.data[] | select(.state != "usable")'
+  FAL_KEY=… filmgate doctor --json | jq '.data[] | [.account, .state]'
   filmgate doctor --json | jq '.routes[] | select(.state != "usable")'
 
 Exit codes: 0 every account and route can be used, 1 at least one can't, 2 a
@@ -39,7 +39,8 @@ export const command: Command = {
     using interrupts = listenForInterrupts(terminal)
     const signal = AbortSignal.any([interrupts.first, AbortSignal.timeout(doctorMs)])
     const { accounts, routes } = await examine(config, { now: terminal.now, signal })
-    for (const warning of config.warnings) terminal.err(`filmgate: ${warning}\n`)
+    for (const warning of [...config.warnings, ...config.warningsOfModels(config.catalog)])
+      terminal.err(`filmgate: ${warning}\n`)
     const isFine = [...accounts, ...routes].every(({ state }) => state === 'usable')
     if (values.json) terminal.out(jsonLine({ object: 'list', data: accounts, routes }))
     else show(accounts, routes, terminal)

@@ -1,4 +1,5 @@
 import { codeOf } from '../core/problem.ts'
+import { flagOf } from './flags.ts'
 import type { Task } from './video.ts'
 
 /** Ends a command early with a message for the user. Any other error is a bug. */
@@ -41,7 +42,7 @@ export class ServerFailure extends Failure {
   readonly requestId: string | null
   readonly retryAfterMs: number | null
   constructor(message: string, facts: ServerFacts, hint: string | null = null) {
-    const about = [facts.param && nameOf(facts.param), facts.requestId && `request ${facts.requestId}`]
+    const about = [facts.param && placeOf(facts.param, message), facts.requestId && `request ${facts.requestId}`]
     const known = about.filter(Boolean).join(', ')
     super(known ? `${message} (${known})` : message, { hint })
     this.status = facts.status
@@ -57,9 +58,10 @@ export class ServerFailure extends Failure {
   }
 }
 
-/** The flag for a parameter, where that has another name. */
-function nameOf(param: string): string {
-  return /^input_reference\b/.test(param) ? '--image' : `param ${param}`
+/** The option for a parameter; '' if the message names it already. */
+function placeOf(param: string, message: string): string {
+  const flag = flagOf(param) ?? `param ${param}`
+  return message.includes(flag) ? '' : flag
 }
 
 interface ServerFacts {

@@ -3,7 +3,7 @@ import { messageOf } from '../core/problem.ts'
 import { type Command, suggestion } from './arguments.ts'
 import { exits, Failure, Interrupted, UsageFailure } from './failure.ts'
 import { asTyped, version } from './program.ts'
-import { jsonLine, painter, printable, printableLines } from './screen/text.ts'
+import { jsonLine, painter, printable, printableLines, wrap } from './screen/text.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
 interface Entry {
@@ -125,10 +125,16 @@ function complain({ message, hint, exitCode }: Failure, name: string, terminal: 
   const paint = painter(terminal.colour.stderr)
   const general = exitCode === exits.usage && hint === null && Object.hasOwn(commands, name)
   const advice = hint ?? (general ? `See filmgate ${name} --help` : null)
-  // A message may contain text of a server, so it is one line. Only hints have several.
-  const more = advice === null ? '' : `${printableLines(asTyped(advice, terminal.env))}\n`
-  terminal.err(`${paint('red', 'filmgate:')} ${printable(message)}\n${more}`)
+  // A message may contain text of a server, so it has no lines of its own. Only hints have.
+  const text = onScreen(`filmgate: ${printable(message)}`, terminal).replace('filmgate:', paint('red', 'filmgate:'))
+  const more = advice === null ? [] : printableLines(asTyped(advice, terminal.env)).split('\n')
+  terminal.err([text, ...more.map((line) => onScreen(line, terminal)), ''].join('\n'))
   return exitCode
+}
+
+/** Broken into lines that fit. A command, which is indented, stays as it can be copied. */
+function onScreen(line: string, terminal: Terminal): string {
+  return terminal.live && !line.startsWith(' ') ? wrap(line, terminal.size().columns).join('\n') : line
 }
 
 function print(text: string, terminal: Terminal): number {

@@ -15,19 +15,19 @@ const newFolder = () => mkdtempSync(join(root, 'x-'))
 const envFor = ({ url }: FakeApi) => ({ FILMGATE_BASE_URL: url, FILMGATE_TOKEN: 'fg' })
 const throughNpx = { npm_command: 'exec' }
 
-it('every help fits into 80 columns, and shows commands as they can be typed', async () => {
+it('every help fits into 80 columns, also with npx, and shows commands as they can be typed', async () => {
   const cwd = newFolder()
-  const { stdout: first } = await runCli(['--help'], { cwd })
+  const { stdout: first } = await runCli(['--help'], { env: throughNpx, cwd })
   const commands = [...first.matchAll(/^ {2}(\w+) {2,}/gm)].map(([, name = '']) => name)
   assert.ok(commands.includes('generate'))
   for (const command of commands) {
-    const { stdout } = await runCli([command, '--help'], { cwd })
-    assert.match(stdout, new RegExp(`^Usage: filmgate ${command}`))
+    const { stdout } = await runCli([command, '--help'], { env: throughNpx, cwd })
+    assert.match(stdout, new RegExp(`^Usage: npx filmgate ${command}`))
+    assert.doesNotMatch(stdout, /^(?!.*npx).*(?<![\w/.-])filmgate [a-z]/m)
     for (const line of (first + stdout).split('\n')) assert.ok(line.length <= 80, line)
   }
-  const { stdout } = await runCli(['delete', '--help'], { env: throughNpx, cwd })
-  assert.match(stdout, /^Usage: npx filmgate delete/)
-  assert.doesNotMatch(stdout, /(?<!npx )filmgate [a-z]/)
+  const { stdout } = await runCli(['delete', '--help'], { cwd })
+  assert.match(stdout, /^Usage: filmgate delete/)
 })
 
 it('config schema prints the JSON Schema of filmgate.yaml, and nothing else is a config command', async () => {
@@ -142,9 +142,9 @@ it("the server's own names are put into those of the command line", async () => 
   })
   const options = { env: { ...envFor(api), ...throughNpx }, cwd: newFolder() }
   const model = await runCli(['generate', 'x', '--model', 'x'], options)
-  assert.match(model.stderr, /does not exist\. \(param model\)\n.+\n {2}npx filmgate models\n$/)
+  assert.match(model.stderr, /does not exist\. \(--model\)\n.+\n {2}npx filmgate models\n$/)
   const image = await runCli(['generate', 'x', '--model', 'x'], options)
-  assert.match(image.stderr, /Invalid --image: it is no picture\. \(--image\)\n/)
+  assert.match(image.stderr, /Invalid --image: it is no picture\.\n/)
 })
 
 it('a finished video is downloaded, and replaces an existing file', async () => {

@@ -33,7 +33,7 @@ Other options:
 
 ${operatorHelp}`
 
-const aliasHelp = `Usage: filmgate alias set NAME MODEL  let clients use another name for a model
+const aliasHelp = `Usage: filmgate alias set NAME MODEL  add another name for a model
        filmgate alias remove NAME     remove it
 
 For operators, with an operator's token. Every process of the service follows a

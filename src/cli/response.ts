@@ -1,6 +1,7 @@
 import { parseRetryAfter } from '../core/retry-after.ts'
 import { isObject } from '../wire/schema.ts'
 import { Failure, NetworkFailure, ServerFailure } from './failure.ts'
+import { inFlags } from './flags.ts'
 import { printable } from './screen/text.ts'
 import { stringOrNull } from './video.ts'
 
@@ -54,11 +55,11 @@ export async function readFailure(
   )
 }
 
-/** Replaces names of the API with the flags and commands of the command line. */
+/** Replaces names of the API with the options and commands of the command line. */
 function inOurWords(message: string): { message: string; hint: string | null } {
   const models = / ?GET \/v1\/models lists the models you can use\./
   return {
-    message: message.replace(models, '').replaceAll(/'(image|input_reference(\.image_url)?)'/g, '--image'),
+    message: inFlags(message.replace(models, '')),
     hint: models.test(message) ? 'The models you can use:\n  filmgate models' : null,
   }
 }

@@ -51,7 +51,7 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
       : null
   const operatorSetBy = flags['operator-token'] ? '--operator-token' : 'FILMGATE_OPERATOR_TOKEN'
   const warn = (warning: string) => terminal.err(`filmgate: ${printable(warning)}\n`)
-  for (const warning of config.warnings) warn(warning)
+  for (const warning of service.warnings) warn(warning)
   terminal.out(banner(service, config, { program: programToPaste(terminal.env), setBy, operatorSetBy }))
   const stopping = new AbortController()
   void returnIdleMemory({ sleep }, { signal: stopping.signal, warn })

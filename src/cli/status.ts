@@ -4,8 +4,8 @@ import { paintSeverity } from './alarm.ts'
 import { type Command, readArguments } from './arguments.ts'
 import { openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
-import { facts, table } from './screen/table.ts'
-import { type Colour, fit, jsonLine, type Paint, painter, printable } from './screen/text.ts'
+import { facts, lookOf, table } from './screen/table.ts'
+import { type Colour, fit, jsonLine, type Paint, painter, printable, wrap } from './screen/text.ts'
 import { ahead, bytes, relative, roughly } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -42,10 +42,10 @@ export const command: Command = {
 
 export function showStatus(status: Status, terminal: Terminal): string {
   const paint = painter(terminal.colour.stdout)
-  const room = terminal.stdoutIsTerminal ? terminal.size().columns : null
-  const [look, columns] = [{ columns: room, paint }, room ?? 80]
+  const look = lookOf(terminal)
+  const columns = look.columns ?? 80
   const parts = [
-    facts(fitted(factsOf(status), columns), paint),
+    facts(factsOf(status), look),
     status.health.reason === null ? '' : lines(wrap(printable(status.health.reason), columns)),
     status.accounts.length === 0 ? '' : table(status.accounts, accountColumns(Date.parse(status.at), paint), look),
     showAlarms(status, paint, columns),
@@ -116,29 +116,11 @@ function showAlarms({ alarms, at }: Status, paint: Paint, columns: number): stri
       const name = fit(printable(subject), columns - 30)
       const title = `${severity} ${kind}: ${name}, ${since}${by === null ? '' : `, seen by ${printable(by)}`}`
       const heading = wrap(title, columns).map((line) => paintSeverity(severity, line, paint))
-      return lines([...heading, ...wrap(printable(aid), columns, '  ')])
+      return lines([...heading, ...wrap(printable(aid), columns - 2).map((line) => `  ${line}`)])
     })
     .join('')
 }
 
 function lines(all: readonly string[]): string {
   return all.map((line) => `${line}\n`).join('')
-}
-
-/** Values that do not fit beside their names are cut. */
-function fitted(pairs: readonly Fact[], columns: number): Fact[] {
-  return pairs.map(([name, value, colour]): Fact => {
-    const short = fit(printable(value), columns - 11)
-    return colour ? [name, short, colour] : [name, short]
-  })
-}
-
-function wrap(text: string, columns: number, indent = ''): string[] {
-  const broken: string[] = []
-  for (const word of text.split(' ')) {
-    const last = broken.at(-1)
-    if (last !== undefined && last.length + 1 + word.length <= columns) broken[broken.length - 1] = `${last} ${word}`
-    else broken.push(indent + word)
-  }
-  return broken
 }

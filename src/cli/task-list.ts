@@ -105,10 +105,15 @@ export function showTasks({ data, has_more: more }: ShownPage, terminal: Termina
     { title: 'ID', text: ({ id }) => id, paint: (_, text) => paint('bold', text) },
     { title: 'STATE', text: stateOf, paint: ({ state }, text) => paint(colourOf(state), text) },
     { title: 'CREATED', text: ({ created_at: at }) => relative(Date.parse(at), now) },
-    { title: 'OWNER', text: ({ owner }) => owner, least: 8 },
-    { title: 'MODEL', text: ({ model }) => model, least: 6, extra: true },
-    { title: 'ACCOUNT', text: ({ account }) => account ?? '', least: 6, extra: true },
-    { title: 'PROMPT', text: ({ prompt, error }) => [error?.code, prompt].filter(Boolean).join(' · '), least: 10 },
+    { title: 'OWNER', text: ({ owner }) => owner, least: 8, below: true },
+    { title: 'MODEL', text: ({ model }) => model, least: 6, extra: true, below: true },
+    { title: 'ACCOUNT', text: ({ account }) => account ?? '', least: 6, extra: true, below: true },
+    {
+      title: 'PROMPT',
+      text: ({ prompt, error }) => [error?.code, prompt].filter(Boolean).join(' · '),
+      least: 10,
+      below: true,
+    },
   ]
   return table(data, columns, { columns: roomOf(terminal), paint })
 }

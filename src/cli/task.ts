@@ -3,10 +3,11 @@ import { type OperatorAttempt, OperatorAttemptList, OperatorTask } from '../wire
 import { fits, isObject, pick, type Read } from '../wire/schema.ts'
 import { limitOf, type Values } from './arguments.ts'
 import { type Filmgate, operatorHelp } from './client.ts'
+import { confirm } from './confirm.ts'
 import { connectionOptions } from './connection.ts'
-import { exits, Failure, UsageFailure } from './failure.ts'
+import { Failure, UsageFailure } from './failure.ts'
 import { asTyped } from './program.ts'
-import { type Column, facts, roomOf, table } from './screen/table.ts'
+import { type Column, facts, type Look, lookOf, roomOf, table } from './screen/table.ts'
 import { type Paint, painter, printable } from './screen/text.ts'
 import { ahead, describeOutput, expiryName, relative, roughly } from './screen/wording.ts'
 import { isShortId } from './slug.ts'
@@ -198,10 +199,10 @@ function showAttempts(
       { title: 'TASK', text: ({ task }) => task, paint: (_, text) => paint('bold', text) },
       ...(showsState ? [state] : []),
       { title: 'AGE', text: ({ age_seconds: age }) => roughly(age * 1000), align: 'right' },
-      { title: 'ACCOUNT', text: ({ account }) => account, least: 8 },
+      { title: 'ACCOUNT', text: ({ account }) => account, least: 8, below: true },
       { title: 'ATTEMPT', text: ({ id }) => id, extra: true },
-      { title: 'MODEL', text: ({ upstream_model: model }) => model, least: 8, extra: true },
-      { title: 'KNOWN', text: outcomeOf, least: 12 },
+      { title: 'MODEL', text: ({ upstream_model: model }) => model, least: 8, extra: true, below: true },
+      { title: 'KNOWN', text: outcomeOf, least: 12, below: true },
     ],
     { columns: roomOf(terminal), paint },
   )
@@ -228,7 +229,8 @@ async function decide(
   { id, decision, yes }: { id: string; decision: Irrevocable; yes: boolean },
   terminal: Terminal,
 ): Promise<ShownTask> {
-  if (!yes) await confirm(operator, id, decision, terminal)
+  if (!yes)
+    await confirm('this needs a confirmation', () => questionAbout(operator, id, decision, terminal.now()), terminal)
   return operator.post(`${pathOf(id)}/${decision}`, ShownTask)
 }
 
@@ -252,19 +254,12 @@ function readOperation(text: string): unknown {
   }
 }
 
-async function confirm(operator: Filmgate, id: string, decision: Irrevocable, terminal: Terminal): Promise<void> {
-  if (!terminal.canAsk) throw new UsageFailure('this needs a confirmation, and there is no terminal to ask; use --yes')
+async function questionAbout(operator: Filmgate, id: string, decision: Irrevocable, now: number) {
   const task = await operator.get(pathOf(id), ShownTask)
   refuseDecided(task)
   const last = task.attempts.at(-1)
-  const paint = painter(terminal.colour.stderr)
-  const age = last ? `, sent to ${last.account} ${relative(Date.parse(last.opened_at), terminal.now())}` : ''
-  const about = printable(`${task.id} is ${task.state}${age}: ${task.prompt}`)
-  terminal.err(`${about}\n${paint('bold', questions[decision])} [y/N] `)
-  const key = await terminal.readKey(new AbortController().signal)
-  terminal.err('\n')
-  if (key === 'y' || key === 'Y') return
-  throw new Failure('nothing was done', { exitCode: exits.interrupted })
+  const age = last ? `, sent to ${last.account} ${relative(Date.parse(last.opened_at), now)}` : ''
+  return { about: `${task.id} is ${task.state}${age}: ${task.prompt}`, question: questions[decision] }
 }
 
 /** Before the question: the server would refuse the decision. */
@@ -275,15 +270,16 @@ function refuseDecided({ id, state, deleted_at: deleted }: ShownTask): void {
 
 /** The facts of a task, its attempts, its timeline, and its money. */
 export function showTask(task: ShownTask, terminal: Terminal): string {
-  const paint = painter(terminal.colour.stdout)
-  const parts = [header(task, terminal.now(), paint), attempts(task, terminal, paint), timeline(task, paint)]
-  return [...parts, ...entries(task, paint), ...nextCommands(task, terminal)].join('\n')
+  const look = lookOf(terminal)
+  const parts = [header(task, terminal.now(), look), attempts(task, look), timeline(task, look), ...entries(task, look)]
+  return [...parts, ...nextCommands(task, terminal)].join('\n')
 }
 
 /** The commands for a held task, which waits for a decision. */
 function nextCommands({ id, state, deleted_at: deleted }: ShownTask, { env }: Terminal): string[] {
   if (state !== 'held' || deleted !== null) return []
-  const commands = `Look for it at the provider, then decide. Without a decision it fails, at the latest 30 minutes after it was sent.
+  const commands = `Look for it at the provider, then decide.
+Without a decision it fails, at the latest 30 minutes after it was sent.
   filmgate task adopt ${id} <the provider's id>
   filmgate task resubmit ${id}
   filmgate task give-up ${id}
@@ -291,7 +287,7 @@ function nextCommands({ id, state, deleted_at: deleted }: ShownTask, { env }: Te
   return [asTyped(commands, env)]
 }
 
-function header(task: ShownTask, now: number, paint: Paint): string {
+function header(task: ShownTask, now: number, look: Look): string {
   const time = (at: string | null) => (at === null ? '' : `${relative(Date.parse(at), now)} (${at})`)
   const unfinished = task.status === 'queued' || task.status === 'in_progress'
   const state = `${task.state}${task.status === task.state ? '' : `, shown to its owner as ${task.status}`}`
@@ -320,7 +316,7 @@ function header(task: ShownTask, now: number, paint: Paint): string {
     ['must start', unfinished && task.started_at === null ? time(task.start_by) : ''],
     ['must end', unfinished ? time(task.finish_by) : ''],
   ] as const
-  return facts(pairs, paint)
+  return facts(pairs, look)
 }
 
 function nextTime(at: string | null, now: number): string {
@@ -341,16 +337,15 @@ function problemOf({ state, error, timeline }: ShownTask): Reason | null {
   return null
 }
 
-function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal, paint: Paint): string {
+function attempts({ created_at: from, attempts }: ShownTask, look: Look): string {
   if (attempts.length === 0) return 'Nothing was sent to a provider.\n'
-  const room = roomOf(terminal)
   return table<ShownAttempt>(
     attempts,
     [
       { title: '#', text: ({ number }) => String(number), align: 'right' },
       { title: 'ATTEMPT', text: ({ id }) => id },
-      { title: 'STATE', text: ({ state }) => state, paint: ({ state }, text) => paintAttempt(state, text, paint) },
-      { title: 'ACCOUNT', text: ({ account }) => account },
+      { title: 'STATE', text: ({ state }) => state, paint: ({ state }, text) => paintAttempt(state, text, look.paint) },
+      { title: 'ACCOUNT', text: ({ account }) => account, least: 8 },
       { title: 'OPENED', text: ({ opened_at: at }) => since(from, at), align: 'right' },
       {
         title: 'SETTLED',
@@ -358,11 +353,11 @@ function attempts({ created_at: from, attempts }: ShownTask, terminal: Terminal,
         align: 'right',
         extra: true,
       },
-      { title: 'MODEL', text: ({ upstream_model: model }) => model, least: 8, extra: true },
+      { title: 'MODEL', text: ({ upstream_model: model }) => model, least: 8, extra: true, below: true },
       { title: 'KEY', text: ({ key_version: version }) => version, extra: true },
-      { title: 'OUTCOME', text: outcomeOf, least: 12 },
+      { title: 'OUTCOME', text: outcomeOf, least: 12, below: true },
     ],
-    { columns: room, paint },
+    look,
   )
 }
 
@@ -372,35 +367,86 @@ function outcomeOf({ operation, problem }: Pick<ShownAttempt, 'operation' | 'pro
 }
 
 /** Never cut to the screen, so that it has the texts that other tables cut. */
-function timeline({ created_at: from, timeline }: ShownTask, paint: Paint): string {
-  const events = [{ at: from, name: 'created', detail: null }, ...timeline]
+function timeline(task: ShownTask, look: Look): string {
+  const { created_at: from } = task
+  const numbered = numbersOf(task)
+  const warnings = readWarnings(task.warnings).join(' ')
+  const events = [{ at: from, name: 'created', detail: null }, ...task.timeline]
+  // The facts of the task have them.
+  const isShownAbove = ({ name, detail }: { name: string; detail: unknown }) =>
+    name === 'warning' && detail === warnings
   return table(
-    events,
+    withoutRepeats(events.filter((event) => !isShownAbove(event))),
     [
-      { title: 'TIME', text: ({ at }) => since(from, at), align: 'right', paint: (_, text) => paint('dim', text) },
-      { title: 'EVENT', text: ({ name }) => name, paint: (_, text) => paint('bold', text) },
-      { title: 'DETAIL', text: ({ detail }) => detailOf(detail) },
+      { title: 'TIME', text: ({ at }) => since(from, at), align: 'right', paint: (_, text) => look.paint('dim', text) },
+      { title: 'EVENT', text: ({ name }) => name, paint: (_, text) => look.paint('bold', text) },
+      {
+        title: 'DETAIL',
+        text: ({ detail, times, last }) => {
+          const repeated = times > 1 ? [`${times} times until ${since(from, last)}`] : []
+          return [numbered(detailOf(detail)).replace(/^attempt (#\d+)(, number \d+)?/, '$1'), ...repeated]
+            .filter((text) => text !== '')
+            .join(', ')
+        },
+        least: 20,
+        wrap: true,
+      },
     ],
-    { columns: null, paint },
+    look,
   )
 }
 
+interface Repeated {
+  at: string
+  name: string
+  detail: unknown
+  /** How often the same event happened in a row, and when it did last. */
+  times: number
+  last: string
+}
+
+/** A provider that fails for an hour causes the same event for each try: these are one line. */
+function withoutRepeats(events: readonly { at: string; name: string; detail: unknown }[]): Repeated[] {
+  const isSame = (one: Repeated, name: string, detail: unknown) =>
+    one.name === name && detail !== null && JSON.stringify(lastTry(one.detail)) === JSON.stringify(lastTry(detail))
+  const shown: Repeated[] = []
+  for (const { at, name, detail } of events) {
+    const before = shown.at(-1)
+    if (before && isSame(before, name, detail)) Object.assign(before, { detail, times: before.times + 1, last: at })
+    else shown.push({ at, name, detail, times: 1, last: at })
+  }
+  return shown
+}
+
+/** Without the number of the try. */
+function lastTry(detail: unknown): unknown {
+  return isObject(detail) ? { ...detail, tries: undefined } : detail
+}
+
+/** Replaces ids of attempts with their numbers in the table of attempts. */
+function numbersOf({ attempts }: ShownTask): (text: string) => string {
+  const numbers = new Map(attempts.map(({ id, number }) => [id, `#${number}`]))
+  return (text) => text.replaceAll(/\batt_[0-9a-f]+/g, (id) => numbers.get(id) ?? id)
+}
+
 /** What was posted for it in the ledger. A free task has no entries, and an older server sends none. */
-function entries({ created_at: from, entries: posted }: ShownTask, paint: Paint): string[] {
+function entries(task: ShownTask, look: Look): string[] {
+  const { created_at: from, entries: posted } = task
   if (!fits(OperatorTask.properties.entries, posted) || posted.length === 0) return []
+  const numbered = numbersOf(task)
   const money = table(
     posted,
     [
-      { title: 'TIME', text: ({ at }) => since(from, at), align: 'right', paint: (_, text) => paint('dim', text) },
-      { title: 'STEP', text: ({ step }) => step, paint: (_, text) => paint('bold', text) },
-      { title: 'ACCOUNT', text: ({ account }) => account },
+      { title: 'TIME', text: ({ at }) => since(from, at), align: 'right', paint: (_, text) => look.paint('dim', text) },
+      { title: 'STEP', text: ({ step }) => numbered(step), paint: (_, text) => look.paint('bold', text) },
+      { title: 'ACCOUNT', text: ({ account }) => account, least: 16, cut: 'middle' },
       {
         title: 'AMOUNT',
         text: ({ amount, currency }) => moneyText(Math.round(amount * 1e6), currency),
         align: 'right',
       },
     ],
-    { columns: null, paint },
+    look,
   )
   return [money]
 }

@@ -1,22 +1,32 @@
 import { readByteSize } from '../core/byte-size.ts'
 import { readDuration } from '../core/duration.ts'
+import { decimalPattern } from '../core/money.ts'
+import { matchesGlob } from '../core/token.ts'
+import { OperatorModelList } from '../wire/declared-models.ts'
 import { isObject, pick, type Read } from '../wire/schema.ts'
-import { OperatorToken, OperatorTokenList, OperatorTokenWithSecret, OperatorTokenWithUse } from '../wire/tokens.ts'
+import {
+  OperatorToken,
+  OperatorTokenList,
+  OperatorTokenWithSecret,
+  OperatorTokenWithUse,
+  RotateToken,
+} from '../wire/tokens.ts'
 import { settingOf, type Values, wholeNumber } from './arguments.ts'
 import { type Filmgate, operatorHelp } from './client.ts'
+import { confirm } from './confirm.ts'
 import { connectionOptions } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { pagesOf } from './pages.ts'
-import { facts, roomOf, table } from './screen/table.ts'
+import { facts, lookOf, roomOf, table } from './screen/table.ts'
 import { type Paint, painter, printable } from './screen/text.ts'
-import { bytes, relative } from './screen/wording.ts'
+import { bytes, count, relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { timeAfter } from './times.ts'
 import { operatorCommand, type Verb } from './verbs.ts'
 
 const help = `Usage: filmgate token create NAME   create a token and print its secret
        filmgate token list          list all tokens
-       filmgate token show TOKEN    show one token, and what its project uses
+       filmgate token show TOKEN    show a token and what its project uses
        filmgate token change TOKEN  change its settings
        filmgate token rotate TOKEN  replace its secret and print the new one
        filmgate token revoke TOKEN  end it for good
@@ -26,13 +36,13 @@ of the service follows a change within a second. A secret is shown only once.
 Tokens of filmgate.yaml are listed, and can be changed only there.
 
 Examples:
-  filmgate token create anna --models 'kling-*' --concurrency 2 --expires 90d
+  filmgate token create anna --models 'kling-*' --rate 30 --expires 90d
   filmgate token create colleague --budget 5
   filmgate token create shop-ci --project shop > secret
   filmgate token create grafana --operator viewer
   filmgate token change anna --rate 60 --project none
   filmgate token rotate anna --overlap 24h
-  filmgate token list --json | jq -r '.data[] | [.id, .name, .status] | @tsv'
+  filmgate token list --json | jq -r '.data[] | [.id, .name] | @tsv'
 
 Options for create and change; \`none\` restores the default:
   --project NAME      tokens of a project share its videos (its own project)
@@ -53,6 +63,8 @@ Options for create and change; \`none\` restores the default:
 
 Other options:
   --overlap TIME      for rotate: the old secret also works for this long (0s)
+  -y, --yes           for revoke and --disable of the token that you use: don't
+                      ask for confirmation
   --json              the response of the server; times are ISO 8601 in UTC
 
 ${operatorHelp}`
@@ -74,6 +86,7 @@ const options = {
   disable: { type: 'boolean' },
   enable: { type: 'boolean' },
   overlap: { type: 'string' },
+  yes: { type: 'boolean', short: 'y' },
 } as const
 
 type Given = Values<typeof options>
@@ -93,6 +106,7 @@ const verbs: Record<string, Verb<Given>> = {
       const role = values.operator === undefined ? {} : { kind: 'operator', role: values.operator }
       const body = { name, ...role, ...settingsOf(values, terminal.now()) }
       const response = await operator.post('/tokens', OperatorTokenWithSecret, body)
+      await warnOfModels(values, operator, terminal)
       return { response, show: () => showSecret('created', response, terminal) }
     },
   },
@@ -106,13 +120,13 @@ const verbs: Record<string, Verb<Given>> = {
   show: {
     operands: theToken,
     async run({ operator, operands: [token = ''], terminal }) {
-      const response = await operator.get(await pathOf(token, operator), OperatorTokenWithUse)
+      const response = await operator.get(pathOf(await findId(token, operator)), OperatorTokenWithUse)
       return { response, show: () => showToken(response, terminal, response.used) }
     },
   },
   change: {
     operands: theToken,
-    accepts: [...settings, 'name', 'disable', 'enable'],
+    accepts: [...settings, 'name', 'disable', 'enable', 'yes'],
     async run({ operator, operands: [token = ''], values, terminal }) {
       const { name, enable, disable } = values
       if (enable && disable) throw new UsageFailure('--enable and --disable contradict each other')
@@ -122,7 +136,10 @@ const verbs: Record<string, Verb<Given>> = {
         ...settingsOf(values, terminal.now()),
       }
       if (Object.keys(body).length === 0) throw new UsageFailure('there is nothing to change; set an option')
-      const response = await operator.post(await pathOf(token, operator), OperatorToken, body)
+      const id = await findId(token, operator)
+      if (disable && !values.yes) await confirmOwn('disable', id, operator, terminal)
+      const response = await operator.post(pathOf(id), OperatorToken, body)
+      await warnOfModels(values, operator, terminal)
       return { response, show: () => showToken(response, terminal) }
     },
   },
@@ -131,8 +148,9 @@ const verbs: Record<string, Verb<Given>> = {
     accepts: ['overlap'],
     async run({ operator, operands: [token = ''], values: { overlap = '0s' }, terminal }) {
       const ms = readDuration(overlap)
-      if (ms === undefined) throw new UsageFailure(`--overlap ${overlap}: use 90m, 24h or 7d`)
-      const path = `${await pathOf(token, operator)}/rotate`
+      if (ms === undefined || ms / 1000 > RotateToken.properties.overlap_seconds.maximum)
+        throw new UsageFailure(`--overlap ${overlap}: use up to 30d, such as 90m, 24h or 7d`)
+      const path = `${pathOf(await findId(token, operator))}/rotate`
       const response = await operator.post(path, OperatorTokenWithSecret, { overlap_seconds: ms / 1000 })
       const what = ms === 0 ? 'the old secret has ended for' : `the old secret works for another ${overlap} for`
       return { response, show: () => showSecret(what, response, terminal) }
@@ -140,8 +158,11 @@ const verbs: Record<string, Verb<Given>> = {
   },
   revoke: {
     operands: theToken,
-    async run({ operator, operands: [token = ''] }) {
-      const response = await operator.post(`${await pathOf(token, operator)}/revoke`, OperatorToken)
+    accepts: ['yes'],
+    async run({ operator, operands: [token = ''], values: { yes = false }, terminal }) {
+      const id = await findId(token, operator)
+      if (!yes) await confirmOwn('revoke', id, operator, terminal)
+      const response = await operator.post(`${pathOf(id)}/revoke`, OperatorToken)
       return { response, show: () => printable(`revoked ${response.name} (${response.id})`).concat('\n') }
     },
   },
@@ -157,12 +178,38 @@ async function allTokens(operator: Filmgate): Promise<Shown[]> {
 }
 
 /** A name is looked up. Several tokens may have had it, but only one that is not revoked. */
-async function pathOf(operand: string, operator: Filmgate): Promise<string> {
-  if (/^(tok_[0-9a-z]{12}$|config:)/.test(operand)) return `/tokens/${encodeURIComponent(operand)}`
+async function findId(operand: string, operator: Filmgate): Promise<string> {
+  if (/^(tok_[0-9a-z]{12}$|config:)/.test(operand)) return operand
   const named = (await allTokens(operator)).filter(({ name }) => name === operand)
   const found = named.find(({ status }) => status !== 'revoked') ?? named[0]
   if (!found) throw new Failure(`there is no token '${operand}'`, { hint: 'All tokens:\n  filmgate token list' })
-  return `/tokens/${encodeURIComponent(found.id)}`
+  return found.id
+}
+
+function pathOf(id: string): string {
+  return `/tokens/${encodeURIComponent(id)}`
+}
+
+/** Whoever ends the token that they use needs another one for the next command. */
+async function confirmOwn(what: string, id: string, operator: Filmgate, terminal: Terminal): Promise<void> {
+  if (id !== operator.tokenId) return
+  const about = `${id} is the token that you use. After this, your commands need another operator's token.`
+  const question = `${what[0]?.toUpperCase()}${what.slice(1)} it?`
+  await confirm(
+    `${id} is the token that you use: to ${what} it needs a confirmation`,
+    async () => ({ about, question }),
+    terminal,
+  )
+}
+
+/** Models may be added later, so these are not refused. */
+async function warnOfModels({ models = 'none' }: Given, operator: Filmgate, terminal: Terminal): Promise<void> {
+  if (models === 'none') return
+  const { data } = await operator.get('/models', OperatorModelList)
+  const matches = (glob: string) => data.some(({ name, model }) => glob === name || matchesGlob(glob, model))
+  const others = listOf(models).filter((glob) => !matches(glob))
+  if (others.length > 0)
+    terminal.err(printable(`--models ${others.join(',')}: no model matches now; see filmgate model list`).concat('\n'))
 }
 
 /** The settings of the options, as the API expects them. */
@@ -194,6 +241,10 @@ function capsOf(text: string): Record<string, { limit: string; time_zone?: strin
   const caps = listOf(text).map((part) => {
     const [, limit = '', period = 'total', zone] = /^(\d[\d.]*)(?:\/(day|month)(?:@(.+))?)?$/.exec(part) ?? []
     if (limit === '') throw new UsageFailure(`--budget ${part}: use an amount such as 5, 1/day or 20/month`)
+    if (!new RegExp(decimalPattern).test(limit))
+      throw new UsageFailure(
+        `--budget ${part}: use an amount such as 5 or 0.50, below 1000000000, with up to 12 decimals`,
+      )
     return [period, { limit, ...(zone && { time_zone: zone }) }] as const
   })
   // The whole budget is replaced.
@@ -210,6 +261,12 @@ function budgetText(spend: Shown['spend']): string {
   ]
     .filter(Boolean)
     .join(', ')
+}
+
+/** As `--budget` accepts it, without time zones. */
+function shortBudget(spend: Shown['spend']): string {
+  const { total, month, day } = spend ?? {}
+  return [day && `${day.limit}/day`, month && `${month.limit}/month`, total?.limit].filter(Boolean).join(',')
 }
 
 function byteSize(text: string): number {
@@ -254,13 +311,14 @@ function showTokens(tokens: readonly Shown[], terminal: Terminal): string {
       { title: 'STATUS', text: ({ status }) => status, paint: ({ status }, text) => paintStatus(status, text, paint) },
       { title: 'KIND', text: ({ kind, role }) => role ?? kind },
       { title: 'PROJECT', text: ({ project }) => project ?? '', least: 8, extra: true },
+      { title: 'BUDGET', text: ({ spend }) => shortBudget(spend), least: 8, extra: true },
       {
         title: 'EXPIRES',
         text: ({ expires_at: at }) => (at === null ? '' : relative(Date.parse(at), now)),
         extra: true,
       },
       { title: 'RATE', text: ({ rate }) => String(rate ?? ''), align: 'right', extra: true },
-      { title: 'TASKS', text: ({ concurrency }) => String(concurrency ?? ''), align: 'right', extra: true },
+      { title: 'AT ONCE', text: ({ concurrency }) => String(concurrency ?? ''), align: 'right', extra: true },
       { title: 'ID', text: ({ id }) => id, least: 16, extra: true },
       { title: 'MODELS', text: ({ models }) => models.join(' '), least: 8, extra: true },
     ],
@@ -275,7 +333,7 @@ function usedPairs(used: Used, now: number): [string, string][] {
     ['waiting now', used.more_queued ? `more than ${used.queued}` : String(used.queued)],
     ['stored now', bytes(used.stored_bytes)],
     ...used.spend.map(({ period, amount, limit, currency, resets_at: at }): [string, string] => [
-      period === 'total' ? 'spent' : `spent this ${period}`,
+      period === 'total' ? 'spent' : period === 'day' ? 'spent today' : `spent this ${period}`,
       `${amount} of ${limit} ${currency}${reset(at)}`,
     ]),
   ]
@@ -294,9 +352,9 @@ function showToken(token: Shown, terminal: Terminal, used?: Used): string {
     ['set in', token.source === 'config' ? 'the configuration' : ''],
     ['owner of videos', kind === 'client' ? token.owner : ''],
     ['models', kind === 'client' ? token.models.join(', ') || 'no model' : ''],
-    ['rate', rate === null ? '' : rate === 0 ? 'no limit' : `${rate} videos a minute`],
-    ['concurrency', concurrency === null ? '' : `${concurrency} tasks at once`],
-    ['queued', queued === null ? '' : queued === 0 ? 'no limit' : `${queued} waiting videos`],
+    ['rate', rate === null ? '' : rate === 0 ? 'no limit' : `${count(rate, 'video')} a minute`],
+    ['concurrency', concurrency === null ? '' : `${count(concurrency, 'task')} at once`],
+    ['queued', queued === null ? '' : queued === 0 ? 'no limit' : `${count(queued, 'waiting video')}`],
     ['stored', stored === null ? '' : stored === 0 ? 'no limit' : `${bytes(stored)} of videos and uploads`],
     ['budget', budgetText(token.spend)],
     ['ip ranges', ranges === null ? '' : ranges.join(', ')],
@@ -311,7 +369,7 @@ function showToken(token: Shown, terminal: Terminal, used?: Used): string {
       String(value),
     ]),
   ]
-  return facts(pairs, painter(terminal.colour.stdout))
+  return facts(pairs, lookOf(terminal))
 }
 
 /** Only the secret goes to stdout, so that it can be piped. The rest goes to stderr. */

@@ -63,6 +63,27 @@ it('operators see groups by the names of tokens, with totals', async () => {
   })
 })
 
+it('there is one total for each currency, and one for what has no price', async () => {
+  let data: object[] = []
+  await using api = await startFakeApi((_, response) =>
+    send(response, 200, { object: 'operator.usage', group_by: ['project'], data }),
+  )
+  const totals = async () => {
+    const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'op' }
+    const { stdout } = await runCli(['usage', '--by', 'project'], { env, cwd })
+    return stdout.split('\n').flatMap((line) => (line.startsWith('total') ? [line.split(/ {2,}/).join(' | ')] : []))
+  }
+  const group = (currency: string | null) => ({ project: 'shop', ...counts, ...money(0.1, 0.3), currency, ...times })
+  data = [group('USD'), group(null), group('USD'), group('EUR'), group(null)]
+  assert.deepEqual(await totals(), [
+    'total in USD | 8 | 66.7 % | 16 | 0.2 USD | 0.6 USD',
+    'total without price | 8 | 66.7 % | 16',
+    'total in EUR | 4 | 66.7 % | 8 | 0.1 EUR | 0.3 EUR',
+  ])
+  data = [group(null), group(null)]
+  assert.deepEqual(await totals(), ['total | 8 | 66.7 % | 16'])
+})
+
 it("a client's token shows its own project, from its variable or from --token", async () => {
   await using api = await startServer()
   for (const [args, env] of [

@@ -20,7 +20,7 @@ of its own project, with what it pays. Days and hours are those of UTC.
 Examples:
   filmgate usage
   filmgate usage --by project,day --since 7d
-  filmgate usage --by token --project shop --since 2026-11-01 --csv > usage.csv
+  filmgate usage --by token --project shop --since 2026-11-01 --csv > a.csv
 
 Options:
   --by FIELDS         model, token, day, hour; for operators also project and
@@ -143,9 +143,15 @@ function show(report: Report, terminal: Terminal): string {
   const money = (amount: number, { currency }: Group) =>
     currency === null ? '' : `${amountText(Math.round(amount * 1e6))} ${currency}`
   const columns: Column<Group>[] = [
-    ...by.map((name) => ({ title: name.toUpperCase(), text: (group: Group) => valueText(group, name), least: 8 })),
+    ...by.map((name) => ({
+      title: name.toUpperCase(),
+      text: (group: Group) => valueText(group, name),
+      // The id of a token, which is also the project of one without a project, has 16 characters.
+      least: 16,
+      cut: 'middle' as const,
+    })),
     { title: 'TASKS', text: ({ tasks }) => String(tasks), align: 'right' },
-    { title: 'SUCCESS', text: ({ success_rate: rate }) => percent(rate), align: 'right' },
+    { title: 'SUCCESS', text: ({ success_rate: rate }) => percent(rate), align: 'right', extra: true },
     { title: 'SECONDS', text: ({ seconds }) => String(seconds), align: 'right', extra: true },
     { title: 'COST', text: (group) => money(group.cost, group), align: 'right' },
     ...(isOperators(report)
@@ -168,16 +174,18 @@ function percent(rate: number | null): string {
   return rate === null ? '' : `${Number((rate * 100).toFixed(1))} %`
 }
 
-/** A line for each currency. A percentile of all can't be computed from those of the groups. */
+/** A line for each currency, and one for what has no price. A percentile of all can't be computed from those of the groups. */
 function totalsOf({ group_by: [first = ''], data }: Report): Group[] {
   if (data.length < 2) return []
-  return [...Map.groupBy(data, ({ currency }) => currency)].map(([currency, groups]) => {
+  const byCurrency = [...Map.groupBy(data, ({ currency }) => currency)]
+  return byCurrency.map(([currency, groups]) => {
+    const which = currency === null ? 'without price' : `in ${currency}`
     const sum = (read: (group: Group) => number) => groups.reduce((all, group) => all + read(group), 0)
     const [completed, failed] = [sum((group) => group.completed), sum((group) => group.failed)]
     // In micros: fractions add up to others than those that are shown.
     const total = (read: (group: Group) => number) => sum((group) => Math.round(read(group) * 1e6)) / 1e6
     return {
-      [first]: 'total',
+      [first]: byCurrency.length === 1 ? 'total' : `total ${which}`,
       tasks: sum(({ tasks }) => tasks),
       completed,
       failed,

@@ -7,7 +7,7 @@ import { findId, newestFirst } from './find-task.ts'
 import { type Finished, finish, laterCommand } from './finish.ts'
 import { listenForInterrupts } from './interrupts.ts'
 import { openProgress } from './screen/progress.ts'
-import { type Column, facts, table } from './screen/table.ts'
+import { type Column, facts, lookOf, table } from './screen/table.ts'
 import { jsonLine, painter } from './screen/text.ts'
 import { describeOutput, expiryName, relative, roughly } from './screen/wording.ts'
 import { shortId } from './slug.ts'
@@ -121,7 +121,6 @@ ${connectionHelp}`,
 }
 
 function show(task: Task, terminal: Terminal): string {
-  const paint = painter(terminal.colour.stdout)
   const time = (at: number | null) =>
     at === null ? '' : `${relative(at, terminal.now())} (${new Date(at).toISOString().replace('.000Z', 'Z')})`
   const { createdAt, completedAt } = task
@@ -143,7 +142,7 @@ function show(task: Task, terminal: Terminal): string {
     ['completed', completedAt === null ? '' : `${time(completedAt)}${took}`],
     [expiryName(task.expiresAt ?? 0, terminal.now()), time(task.expiresAt)],
   ] as const
-  return facts(pairs, paint)
+  return facts(pairs, lookOf(terminal))
 }
 
 export const download: Command = {

@@ -13,14 +13,14 @@ import {
 import { type Command, findVerb, limitOf, readArguments, type Values } from './arguments.ts'
 import { type Filmgate, openFilmgate } from './client.ts'
 import { connectionHelp, connectionOptions, findConnection } from './connection.ts'
-import { facts, roomOf, table } from './screen/table.ts'
+import { facts, lookOf, roomOf, table } from './screen/table.ts'
 import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 import { timeBefore } from './times.ts'
 
 const help = `Usage: filmgate webhooks list                list your endpoints
-       filmgate webhooks add URL             add an endpoint for finished videos
+       filmgate webhooks add URL             add one for finished videos
        filmgate webhooks show ID             show one endpoint
        filmgate webhooks enable ID           enable a disabled endpoint
        filmgate webhooks remove ID           remove it and its deliveries
@@ -229,7 +229,7 @@ function showEndpoint(endpoint: Endpoint, terminal: Terminal): string {
     ['changed', time(endpoint.updated_at)],
     ['disabled', disabled === null ? '' : `${time(disabled)}: ${reason ?? ''}`],
   ]
-  return facts(pairs, painter(terminal.colour.stdout))
+  return facts(pairs, lookOf(terminal))
 }
 
 /** Only the secret goes to stdout, so that it can be piped. The rest goes to stderr. */

@@ -36,7 +36,12 @@ it('a provider on the network needs an address that can be one', () => {
     assert.deepEqual(others, [])
     assert.doesNotMatch(mistake, /secret/)
   }
-  assert.deepEqual(wrong({ base_url }), [])
+  for (const url of ['http://h\tx', 'http://h/\0', ' http://h', 'http:/x', 'http:x', 'http:\\\\x', 'http:///x'])
+    assert.match(wrong({ base_url: url }).join(), /^accounts\.main\.base_url: a base URL has .+; write for/, url)
+  for (const url of ['http://h:0/v1', 'http://h..', 'http://a..b/v1', 'https://.h', 'http://.'])
+    assert.match(wrong({ base_url: url }).join(), /^accounts\.main\.base_url: a base URL has .+; write for/, url)
+  for (const url of [base_url, `${base_url}\n`, 'https://h.', 'HTTP://[::1]:8000', 'http://10.0.0.1:65535/v1/'])
+    assert.deepEqual(wrong({ base_url: url }), [], url)
 })
 
 it('a list of one word is not that word', () => {

@@ -212,7 +212,8 @@ function readEngines(
 }
 
 function readEngine(where: string, options: EngineSettings, mistakes: Mistakes): AccountConfig[] {
-  const { url: given, key, concurrency = 1, verify } = options
+  const { key, concurrency = 1, verify } = options
+  const given = options.url?.trimEnd()
   const credential = key?.trimEnd() ?? null
   if (credential !== null && !isPossibleSecret(credential))
     mistakes.add(`${where}.key`, "it can't be sent in a header", 'use printable ASCII, or leave it out')

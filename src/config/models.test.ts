@@ -174,7 +174,8 @@ tokens:
   - { name: c, secret: "3", models: [] }
   - { name: d, secret: "4" }
 `
-  const { warnings } = load(yaml, { KEY: 'very secret' })
+  const { catalog, warningsOfModels } = load(yaml, { KEY: 'very secret' })
+  const warnings = warningsOfModels(catalog)
   const ofPatterns = warnings.filter((warning) => warning.includes('matches no model'))
   assert.deepEqual(ofPatterns, [
     "tokens[0].models[1]: 'sora-*' matches no model",

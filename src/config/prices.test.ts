@@ -81,12 +81,17 @@ tokens:
 })
 
 it('warns of models without a price, with what happens to them, and of prices without a model', () => {
-  const { warnings } = load(`${account}prices: { models: { acme-9: { markup: "2" } } }`, {}, {}, remote)
+  const warningsOf = (yaml: string) => {
+    const { catalog, warningsOfModels } = load(`${account}${yaml}`, {}, {}, remote)
+    return warningsOfModels(catalog)
+  }
+  const warnings = warningsOf('prices: { models: { acme-9: { markup: "2" } } }')
   assert.deepEqual(warnings, [
     "prices: 'acme-9' matches no model",
-    'prices: models without a price are refused (acme-1); set a price under `prices.models`, or say what happens to them with `prices.unpriced`',
+    'prices: models without a price are refused (acme-1); set a price under `prices.models`, or `prices.unpriced: free`',
   ])
-  const free = load(`${account}prices: { unpriced: free }`, {}, {}, remote).warnings
-  assert.match(String(free), /without a price are free \(acme-1\)/)
-  assert.deepEqual(load('prices: {}').warnings, [], 'studio has a price: 0')
+  const free = warningsOf('prices: { unpriced: free }')
+  assert.match(String(free), /without a price are free \(acme-1\); set a price under `prices\.models`$/)
+  const { catalog, warningsOfModels } = load('prices: {}')
+  assert.deepEqual(warningsOfModels(catalog), [], 'studio has a price: 0')
 })

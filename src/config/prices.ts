@@ -227,8 +227,9 @@ export function warningsOfPrices(settings: PriceSettings | null, { entries }: Ca
   const unpriced = all
     .filter(({ name, card }) => name === card.id && whyUnpriced(settings, defaultRequest(card)) !== undefined)
     .map(({ name }) => name)
-  const fate = settings.unpriced === 'free' ? 'are free' : 'are refused'
-  const fix = 'set a price under `prices.models`, or say what happens to them with `prices.unpriced`'
+  const isFree = settings.unpriced === 'free'
+  const fate = isFree ? 'are free' : 'are refused'
+  const fix = `set a price under \`prices.models\`${isFree ? '' : ', or `prices.unpriced: free`'}`
   const names = unpriced.slice(0, 10).join(', ') + (unpriced.length > 10 ? ` and ${unpriced.length - 10} others` : '')
   return unpriced.length === 0 ? unknown : [...unknown, `prices: models without a price ${fate} (${names}); ${fix}`]
 }

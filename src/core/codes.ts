@@ -75,6 +75,11 @@ const codes = {
   video_not_ready: { status: 404, meaning: 'The video is not finished. Poll it until it is.' },
   video_failed: { status: 404, meaning: 'The video failed, so there is nothing to download.' },
   method_not_allowed: { status: 405, meaning: 'This path accepts other methods; `Allow` and the message list them.' },
+  // A status that SDKs retry by themselves: the repeated request is made on what the others have changed.
+  changed_meanwhile: {
+    status: 409,
+    meaning: 'Other requests changed the same thing at the same time. Check it, and try again.',
+  },
   video_expired: { status: 410, meaning: 'The video expired at `expires_at` and was removed.' },
   body_too_large: { status: 413, meaning: 'The body is too large.' },
   unsupported_media_type: { status: 415, meaning: 'The content type of the body is not accepted here.' },

@@ -53,16 +53,29 @@ function chargeOf({ charge, metered }: TaskPrice, usage: TaskUsage | null): numb
   return Math.min(charge, reportedAmount(metered?.charge, usage) ?? charge)
 }
 
+/** Infinite if it is larger than an amount can be. */
 function reportedAmount(parts: readonly PricePart[] | null | undefined, usage: TaskUsage | null): number | undefined {
   const quantity = usage?.outputTokens
   if (!parts || quantity === undefined) return undefined
-  return amountOf(parts.map((part) => (part.metered ? { ...part, quantity } : part)))
+  return amountOf(parts.map((part) => (part.metered ? { ...part, quantity } : part))) ?? Number.POSITIVE_INFINITY
+}
+
+/** A provider that reports more than this many times the frozen cost is wrong, and must not decide the operator's figures. */
+const mostTimesTheCost = 100
+
+/** The most that is posted as cost, if the provider reported more than can be true. */
+export function boundOfCost(price: TaskPrice | null, usage: TaskUsage | null): number | undefined {
+  const reported = reportedAmount(price?.metered?.cost, usage)
+  if (!price?.cost || reported === undefined) return undefined
+  const most = Math.min(mostTimesTheCost * price.cost, Number.MAX_SAFE_INTEGER)
+  return reported > most ? most : undefined
 }
 
 /** What the provider charges for the last attempt of a task that ends; null if that is nothing, or unknown. */
 export function costOfEnd(was: Priced, task: Pick<Task, 'state' | 'usage' | 'error'>): number | null {
   if (was.price === null || isFinished(was) || !isFinished(task) || !isBilled(was.price, was, task)) return null
-  return reportedAmount(was.price.metered?.cost, task.usage) ?? was.price.cost
+  const { price } = was
+  return boundOfCost(price, task.usage) ?? reportedAmount(price.metered?.cost, task.usage) ?? price.cost
 }
 
 /** How a job ended at its provider. */

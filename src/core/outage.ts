@@ -70,7 +70,7 @@ export function openOutages(options: OutageOptions): Outages {
   }
 }
 
-interface Outage {
+export interface Outage {
   failed(fields: Record<string, unknown>): void
   worked(): void
 }

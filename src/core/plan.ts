@@ -21,7 +21,7 @@ import {
   subscribesTo,
   toMutable,
 } from './row.ts'
-import { type Admission, type CapCounter, counterKey, isFree } from './spend.ts'
+import { type Admission, type CapCounter, counterKey, isFree, largestCap } from './spend.ts'
 import { isFinished, type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
 import { fromUsage, type UsageRecord, usageColumns } from './usage.ts'
 import { eventTypeOf, newDelivery } from './webhook.ts'
@@ -477,7 +477,7 @@ export function planAdmissions(
       return { writes: [] }
     }
     const { charge, currency } = price
-    for (const cap of caps) {
+    for (const cap of [...caps, largestCap({ owner, currency })]) {
       const used = spentIn(cap)
       if (used + charge > cap.limit) return { refusal: { cap, spent: used, charge } }
     }

@@ -57,6 +57,14 @@ function totalCounter(scope: string, currency: string): Counter {
   return { scope, currency, period: 'total', starts: 0, ends: endOfTime }
 }
 
+/** Larger sums are not exact in JavaScript, and `node:sqlite` throws for them. Caps of operators are lower. */
+export const largestTotal = Number.MAX_SAFE_INTEGER
+
+/** The limit that every owner has, with caps or without. */
+export function largestCap({ owner, currency }: { owner: string; currency: string }): CapCounter {
+  return { ...totalCounter(owner, currency), limit: largestTotal }
+}
+
 /** Whether nothing is reserved for the task. */
 export function isFree(price: Task['price']): boolean {
   return price === null || price.charge === 0
@@ -162,15 +170,18 @@ export function isTimeZone(zone: string): boolean {
 }
 
 export function overCap({ cap, spent, charge }: CapRefusal): Problem {
-  const { limit, currency, period, ends } = cap
+  const { limit, currency, period, ends, scope } = cap
+  const used = `${moneyText(spent, currency)} is spent or reserved, and the video costs up to ${moneyText(charge, currency)}`
+  if (limit === largestTotal) {
+    const most = `The project '${scope}' can't spend more than ${moneyText(limit, currency)} in total`
+    return new Problem('insufficient_quota', `${most}: ${used}. Ask your operator for a token of another project.`)
+  }
   const [kind = '', , zone = ''] = period.split(' ')
   const name = kind === 'total' ? 'in total' : `a ${kind}`
   const reset =
     kind === 'total'
       ? 'This cap does not reset. Ask your operator to raise it.'
       : `The cap resets at ${new Date(ends).toISOString()}, when the ${kind} ends in the time zone ${zone}.`
-  const message =
-    `The spend cap of ${moneyText(limit, currency)} ${name} does not allow this video: ${moneyText(spent, currency)} is ` +
-    `spent or reserved, and the video costs up to ${moneyText(charge, currency)}. ${reset}`
+  const message = `The spend cap of ${moneyText(limit, currency)} ${name} does not allow this video: ${used}. ${reset}`
   return new Problem('insufficient_quota', message)
 }

@@ -146,9 +146,15 @@ export function newSecret(id: string, random: Random): string {
   return text + checksumOf(text)
 }
 
+/** The id of the token that a secret of that form belongs to; null for another form, as configured secrets may have. */
+export function idInSecret(secret: string): string | null {
+  const [, id] = /^fg_([0-9a-z]{12})_/.exec(secret) ?? []
+  return id === undefined ? null : `tok_${id}`
+}
+
 /** Whether the text has the form of a secret, but was not copied as a whole, or has a typo. */
 export function isMistyped(secret: string): boolean {
-  if (!/^fg_[0-9a-z]{12}_/.test(secret)) return false
+  if (idInSecret(secret) === null) return false
   return secret.length !== 44 || checksumOf(secret.slice(0, -6)) !== secret.slice(-6)
 }
 

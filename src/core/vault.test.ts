@@ -9,7 +9,7 @@ const place = { table: 'endpoints', id: 'whe_1', column: 'secret' }
 
 function vaultOf(...keys: SecretKey[]) {
   const current = () => keys[0] ?? assert.fail('there is no key')
-  return openVault({ all: () => keys, current }, random)
+  return openVault({ all: () => keys.map((key) => ({ ...key, from: 'a test' })), current }, random)
 }
 
 function refusalOf(work: () => unknown): string {

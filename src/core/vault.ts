@@ -36,8 +36,8 @@ export interface SecretKey {
 
 /** The keys of this process. */
 export interface SecretKeys {
-  /** The first one encrypts, and all of them decrypt. */
-  all(): readonly SecretKey[]
+  /** The first one encrypts, and all of them decrypt. `from` is the setting or the file, for messages. */
+  all(): readonly (SecretKey & { readonly from: string })[]
   /** The key that encrypts. Throws `storage_unavailable` if no key is available. */
   current(): SecretKey
 }

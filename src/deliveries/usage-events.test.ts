@@ -35,7 +35,7 @@ async function openWorld(answer: (sent: Sent) => Posted | Promise<Posted> = () =
   const log = {
     info: (_: string, fields = {}) => void ends.push(fields),
     error() {},
-    warn: (_: string, fields = {}) => void warnings.push(fields),
+    warn: (event: string, fields = {}) => void warnings.push({ event, ...fields }),
   }
   const delays: number[] = []
   const watched: Clock = {
@@ -121,7 +121,9 @@ it('repeats what was not accepted, after growing delays, and then goes on', asyn
     Array.from({ length: 5 }, () => [id]),
   )
   assert.deepEqual(world.delays.slice(0, 4), [1_000, 2_000, 20_000, 8_000])
-  assert.deepEqual(world.warnings, [{ error: 'connection_failed', retryInMs: 1_000 }])
+  assert.deepEqual(world.warnings, [
+    { event: 'usage events could not be sent; they are sent again', error: 'connection_failed', retryInMs: 1_000 },
+  ])
   await world.until('its end is in the log', () => world.ends.length > 0)
   assert.equal(world.ends[0]?.failures, 4)
   const next = await world.end('2')
@@ -139,6 +141,7 @@ it('a store that fails is no reason to stop', async () => {
   }
   await using _events = world.start('one', { usageBeyond })
   await world.until('it failed', () => world.warnings.length > 0)
+  for (const { event } of world.warnings) assert.equal(event, 'the store failed: usage events are sent later, or again')
   isAway = false
   await world.until('it sent something', () => world.posts.length > 0)
   assert.deepEqual(world.posts[0]?.ids, [id])

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import { fromMicros } from '../core/money.ts'
-import { openOutage } from '../core/outage.ts'
+import { type Outage, openOutage } from '../core/outage.ts'
 import { parseRetryAfter } from '../core/retry-after.ts'
 import type { UsageRecord } from '../core/usage.ts'
 import { isAccepted } from '../core/webhook.ts'
@@ -47,8 +47,9 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
   /** The number of the last record that was sent; undefined if another process may be sending. */
   let sent: number | undefined
   let failures = 0
-  const lines = { down: 'usage events could not be sent; they are sent again', up: 'usage events are sent again' }
-  const outage = openOutage({ log, clock, ...lines, level: 'warn' })
+  const watch = (down: string, up: string) => openOutage({ log, clock, down, up, level: 'warn' })
+  const sending = watch('usage events could not be sent; they are sent again', 'usage events are sent again')
+  const reading = watch('the store failed: usage events are sent later, or again', 'usage events are read again')
 
   /** Returns the delay until the next look. */
   async function look(): Promise<number> {
@@ -64,17 +65,17 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
     const posted = await outbound.postTrusted(webhook.url, toRequest(records, webhook), stop.signal)
     if (!('status' in posted && isAccepted(posted.status))) return refused(posted)
     failures = 0
-    outage.worked()
+    sending.worked()
     sent = (await store.moveUsageCursor(holder, last.number)) ? last.number : undefined
     return records.length === batchRecords ? 0 : idleMs
   }
 
   function refused(posted: Posted): number {
     const retryAfter = 'error' in posted ? undefined : parseRetryAfter(posted.retryAfter, clock.now())
-    return failed(posted, retryAfter)
+    return failed(sending, posted, retryAfter)
   }
 
-  function failed(reason: Record<string, unknown>, retryAfterMs = 0): number {
+  function failed(outage: Outage, reason: Record<string, unknown>, retryAfterMs = 0): number {
     failures += 1
     const delay = Math.min(mostDelayMs, Math.max(retryAfterMs, firstDelayMs * 2 ** (failures - 1)))
     outage.failed({ ...reason, retryInMs: delay })
@@ -86,8 +87,10 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
       let delay = idleMs
       try {
         delay = await look()
-      } catch (error) {
-        if (!stop.signal.aborted) delay = failed({ cause: error })
+        reading.worked()
+      } catch (cause) {
+        // A POST that fails throws nothing.
+        if (!stop.signal.aborted) delay = failed(reading, { cause })
       }
       await clock.sleep(delay, stop.signal)
     }

@@ -60,6 +60,21 @@ function openWorld(run: Worker['run'], tasks = [task], record = async () => true
   return { runs, begin, ended: ended.promise }
 }
 
+it('a warning of a worker is logged, and is in the timeline', async () => {
+  const logged: unknown[] = []
+  const log = { warn: (message: string, fields: object) => logged.push([message, fields]) }
+  const options = { clock: manualClock(), log, redact: (text: string) => text } as unknown as EngineOptions
+  const { events = [] } = openOutcomes(options).entryOf(task, {
+    change: { dueAt: 1 },
+    warning: ['too much', 'a million'],
+  })
+  assert.deepEqual(
+    events.map(({ name, detail }) => [name, detail]),
+    [['too much', 'a million']],
+  )
+  assert.deepEqual(logged, [['too much', { task: task.id, account: task.account, detail: 'a million' }]])
+})
+
 it('`afterwards` is not aborted when the lease is lost, but when the service ends', async () => {
   const [begun, finish] = [Promise.withResolvers<AbortSignal>(), Promise.withResolvers<void>()]
   const { runs, ended } = openWorld(

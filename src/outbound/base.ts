@@ -30,16 +30,23 @@ const RESERVED_HEADERS = new Set([
   'upgrade',
 ])
 
+/** White space and control characters, which the URL parser drops, and the backslash, which it reads as a slash. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are refused
+const DROPPED = /[\x00-\x20\x7f\\]/
+
 /** Its errors never quote the text, which may contain a password. */
 export function readBase(text: string): Base {
+  if (DROPPED.test(text)) throw new Error('a base URL has no spaces, control characters or backslashes')
   const url = URL.parse(text)
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new Error('a base URL has to start with https:// or http://')
+  if (url === null || !/^https?:\/\/[^/]/i.test(text))
+    throw new Error('a base URL has to start with https:// or http:// and a host')
   if (url.username + url.password + url.search + url.hash !== '') {
     throw new Error('a base URL has no user name, password, query or fragment')
   }
   url.hostname = url.hostname.replace(/\.$/, '') // certificates have the name without the dot
   const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (host.split('.').includes('')) throw new Error('a base URL has a host name without empty parts')
+  if (url.port === '0') throw new Error('a base URL has a port from 1 to 65535')
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   const prefix = url.pathname.replace(/(?<!\/)\/+$/, '')
   const { origin } = url

@@ -38,8 +38,8 @@ export class InterimFlood extends Error {
 }
 
 /**
- * One request and its response on a connection of its own, which closes with `end` or when the body has been read.
- * No byte is sent before `send`. It uses node:http, because fetch does not notice more bytes than announced, and fails
+ * One request and its response on a connection, which closes with `end` or when the body has been read, unless it is
+ * kept for other requests. No byte is sent before `send`. It uses node:http, because fetch does not notice more bytes than announced, and fails
  * on an unrequested `100 Continue`, which would leave the outcome of a paid request unknown.
  */
 export class Exchange {
@@ -49,6 +49,8 @@ export class Exchange {
   readonly #closed = Promise.withResolvers<void>()
   readonly #request: ClientRequest
   readonly #body: string | Uint8Array | undefined
+  readonly #isKept: boolean
+  #isFree = false
   #cancelHeadersTimer: () => void = () => {}
   #response: IncomingMessage | undefined
   #failure: { cause: unknown } | undefined
@@ -56,12 +58,19 @@ export class Exchange {
   #interims = 0
   #wake: (() => void) | undefined
 
-  constructor(socket: Socket, request: HttpRequest, deadlines: ExchangeDeadlines, signal: AbortSignal) {
+  constructor(
+    socket: Socket,
+    request: HttpRequest,
+    deadlines: ExchangeDeadlines,
+    signal: AbortSignal,
+    isKept: boolean = false,
+  ) {
     this.#socket = socket
+    this.#isKept = isKept
     this.#deadlines = deadlines
     this.#signal = signal
     signal.addEventListener('abort', this.#abort, { once: true })
-    socket.once('close', () => this.#onClose())
+    socket.once('close', this.#onClose)
     this.#body = request.body
     this.#request = this.#open(request)
     if (signal.aborted) this.#abort()
@@ -70,6 +79,11 @@ export class Exchange {
 
   /** Called when the signal ends the exchange, for a reader that is not waiting for bytes at that moment. */
   onAbort: (reason: unknown) => void = () => {}
+
+  /** Whether another request may use the connection: the response was complete, and the other side keeps it open. */
+  get isFree(): boolean {
+    return this.#isFree && !this.#socket.destroyed
+  }
 
   /** Resolves when the connection is closed. */
   get closed(): Promise<void> {
@@ -112,18 +126,19 @@ export class Exchange {
       }
       watch.stop()
       if (closeMs !== undefined) await this.#expectClose(closeMs)
+      if (this.#isKept) await this.#free(response)
     } finally {
       watch.stop()
       this.end(ABANDONED)
     }
   }
 
-  /** Closes the connection. Every pending or later read throws the cause. */
+  /** Closes the connection, unless it is free. Every pending or later read throws the cause. */
   end(cause: unknown): void {
     this.#failure ??= { cause }
     this.#cancelHeadersTimer()
     this.#signal.removeEventListener('abort', this.#abort)
-    this.#socket.destroy()
+    if (!this.#isFree) this.#socket.destroy()
     this.#wake?.()
   }
 
@@ -132,7 +147,12 @@ export class Exchange {
       createConnection: () => this.#socket,
       method,
       path: url.pathname + url.search,
-      headers: { host: url.host, ...headers, ...lengthOf(method, body) },
+      headers: {
+        host: url.host,
+        ...headers,
+        ...lengthOf(method, body),
+        ...(this.#isKept && { connection: 'keep-alive' }),
+      },
       maxHeaderSize: MAX_HEADER_BYTES,
       insecureHTTPParser: false, // overrides the flags of the process
     })
@@ -140,7 +160,7 @@ export class Exchange {
     request.on('information', () => this.#onInterim())
     // Before Node's own listener, which exists by then: it stops listening once the response is complete, and it parses
     // all interim responses of a chunk, possibly thousands, before anything can stop it.
-    request.once('socket', () => this.#socket.prependListener('data', (chunk) => this.#received(chunk)))
+    request.once('socket', () => this.#socket.prependListener('data', this.#received))
     request.on('response', (response) => {
       this.#response = response
       this.#cancelHeadersTimer()
@@ -151,7 +171,7 @@ export class Exchange {
     return request
   }
 
-  #received(chunk: Buffer): void {
+  readonly #received = (chunk: Buffer): void => {
     if (this.#response?.complete) {
       this.#surplus ??= new Error('more bytes arrived than announced')
       this.#socket.destroy()
@@ -178,10 +198,23 @@ export class Exchange {
     else if (error.code?.startsWith('HPE_')) this.#surplus = error
   }
 
-  #onClose(): void {
+  readonly #onClose = (): void => {
     this.#closed.resolve()
     if (!this.#response?.complete) this.end(new Error('the connection closed before the response was complete'))
     this.#wake?.()
+  }
+
+  /** Node removes its listeners when the response has ended, and closes the connection if the other side wants that. */
+  async #free(response: IncomingMessage): Promise<void> {
+    let isFree = false
+    this.#socket.once('free', () => {
+      isFree = true
+      this.#wake?.()
+    })
+    response.read()
+    await this.#until(() => isFree || this.#socket.destroyed || undefined)
+    this.#socket.off('data', this.#received).off('close', this.#onClose)
+    this.#isFree = isFree
   }
 
   async #expectClose(ms: number): Promise<void> {

@@ -38,6 +38,15 @@ export function dialLoopback(options: TcpNetConnectOpts): Socket {
   return connect(options)
 }
 
+/** Dials and records the sockets. */
+export function watching(sockets: Socket[]) {
+  return (options: TcpNetConnectOpts) => {
+    const socket = dialLoopback(options)
+    sockets.push(socket)
+    return socket
+  }
+}
+
 /** Called with each whole request. Its result is written and the connection closed; undefined hangs. */
 export type Answer = (path: string, socket: Socket) => string | Uint8Array | undefined
 
@@ -60,6 +69,7 @@ export async function listen(answer: Answer, where: { host?: string; tls?: Certi
       if (!head.endsWith('\r\n\r\n') || body.length < length) return
       heads.push(head)
       bodies.push(body)
+      received = ''
       const bytes = answer(head.split(' ')[1] ?? '', socket)
       if (bytes !== undefined) socket.end(bytes)
     })

@@ -5,10 +5,11 @@ import { test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { type OutboundOptions, openOutbound, type UpstreamRequest } from '../outbound.ts'
-import { type Answer, certificateFor, dialLoopback as dial, drip, listen, reply } from './loopback.fixture.ts'
+import { type Answer, certificateFor, dialLoopback as dial, drip, listen, reply, watching } from './loopback.fixture.ts'
 
 const never = new AbortController().signal
 const job: UpstreamRequest = { method: 'POST', headers: { Authorization: 'Bearer secret' }, body: '{"a":"ü"}' }
+const poll: UpstreamRequest = { method: 'GET' }
 const unreachable = { name: 'Problem', code: 'provider_unreachable', retryable: true }
 const open = { name: 'Problem', code: 'provider_unavailable', retryable: true }
 const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
@@ -17,15 +18,6 @@ const MiB = 2 ** 20
 /** Nothing is allowed: only an upstream may have its base on loopback. */
 function outboundOf(options: Partial<OutboundOptions> = {}) {
   return openOutbound({ dial, allow: [], resolve: async () => ['127.0.0.1'], ...options })
-}
-
-/** Dials and records the sockets. */
-function watching(sockets: Socket[]) {
-  return (options: TcpNetConnectOpts) => {
-    const socket = dial(options)
-    sockets.push(socket)
-    return socket
-  }
 }
 
 function encoded(encoding: string, body: Uint8Array): Uint8Array {
@@ -53,15 +45,15 @@ for (const kind of ['send', 'fetch'] as const) {
     assert.equal(server.bodies[0], Buffer.from('{"a":"ü"}').toString('latin1'))
   })
 
-  test(`${kind}: each request has a connection of its own, which is closed with the answer`, async () => {
+  test(`${kind}: each request other than a poll has a connection of its own, which is closed with the answer`, async () => {
     await using server = await listen((_path, socket) => void socket.write(reply(200, {}, 'x')))
     const sockets: Socket[] = []
     await using outbound = outboundOf({ dial: watching(sockets) })
     const upstream = outbound.upstream(server.origin)
-    for (const method of ['GET', 'DELETE', 'PUT'] as const) await upstream[kind]('/', { method }, never)
+    for (const method of ['POST', 'DELETE', 'PUT'] as const) await upstream[kind]('/', { method }, never)
     assert.deepEqual([server.connections, sockets.map((socket) => socket.destroyed)], [3, [true, true, true]])
     const lengths = server.heads.map((head) => /content-length: \d+|transfer-encoding/.exec(head)?.[0])
-    assert.deepEqual(lengths, [undefined, undefined, 'content-length: 0'])
+    assert.deepEqual(lengths, ['content-length: 0', undefined, 'content-length: 0'])
   })
 }
 
@@ -90,9 +82,11 @@ for (const [title, bytes, status, body] of answers) {
     await using outbound = outboundOf()
     const answer = await outbound.upstream(server.origin).send('/', job, never)
     assert.equal(answer.status, status)
+    const polled = await outbound.upstream(server.origin).fetch('/', poll, never)
+    assert.ok(polled.status === status && (await polled.text()) === body)
     assert.ok((await answer.text()) === body)
     assert.equal(answer.headers.get('content-encoding'), null)
-    assert.equal(server.connections, 1)
+    assert.equal(server.connections, 2)
   })
 }
 
@@ -141,6 +135,7 @@ for (const [title, answer] of mishaps) {
     assert.deepEqual({ name: thrown.name, code: thrown.code, retryable: thrown.retryable }, open, thrown.cause)
     assert.doesNotMatch(thrown.message, /root|SSH|127/)
     assert.deepEqual([server.heads.length, server.connections], [1, 1])
+    await assert.rejects(outbound.upstream(server.origin).fetch('/', poll, never), open)
   })
 }
 

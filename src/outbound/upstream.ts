@@ -3,6 +3,7 @@ import { Problem } from '../core/problem.ts'
 import { type Base, readBase, readHeaders } from './base.ts'
 import { certificateFaultOf, connect, type Network } from './connect.ts'
 import { Exchange, type ExchangeDeadlines, type Head, type HttpRequest } from './exchange.ts'
+import { IdleConnections } from './idle.ts'
 import { bufferedResponse, responseByStatus, streamedResponse, truncatedResponse } from './response.ts'
 import { type Rules, readTarget, type Target, trusting, UrlRefusal } from './target.ts'
 import { isTimeout, openStop } from './watch.ts'
@@ -21,7 +22,10 @@ export interface Upstream {
    * status refuses the request (4xx except 408 and 409) and the body is longer or unreadable, the body is empty.
    */
   send(path: string, init: UpstreamRequest, signal: AbortSignal, departure?: Departure): Promise<Response>
-  /** A request that may be repeated, so it does not matter whether it left. Redirects are returned here too. */
+  /**
+   * A request that may be repeated, so it does not matter whether it left. A GET may use a connection again. Redirects are
+   * returned here too.
+   */
   fetch(path: string, init: UpstreamRequest, signal: AbortSignal): Promise<Response>
   /**
    * GETs a result as a stream, over at most 3 redirects, each checked: from the upstream itself, or from a host that is
@@ -122,10 +126,12 @@ export function openUpstream(baseUrl: string, context: UpstreamContext): Upstrea
 class GuardedUpstream {
   readonly #base: Base
   readonly #context: UpstreamContext
+  readonly #idle: IdleConnections
 
   constructor(base: Base, context: UpstreamContext) {
     this.#base = base
     this.#context = context
+    this.#idle = new IdleConnections(context.closing)
   }
 
   async request(
@@ -135,16 +141,16 @@ class GuardedUpstream {
     signal: AbortSignal,
     departure?: Departure,
   ): Promise<Response> {
-    const { headersMs, bodyIdleMs, totalMs } = this.#context.deadlines
     const target = this.#base.below(path)
     const request = { method: init.method, url: target.url, headers: readHeaders(init.headers), body: init.body }
     // Disposed of: a running timer would keep the request and its image in memory for minutes.
-    using stop = openStop([signal, this.#context.closing], totalMs, 'the request took too long')
+    using stop = openStop([signal, this.#context.closing], this.#context.deadlines.totalMs, 'the request took too long')
     let socket: Socket | undefined
     try {
+      if (kind === 'fetch' && init.method === 'GET') return await this.#get(target, request, stop.signal)
       socket = await connect(target, this.#context, stop.signal)
       // Prepared before the departure, so that only a write follows it.
-      const exchange = new Exchange(socket, request, { headersMs, idleMs: bodyIdleMs }, stop.signal)
+      const exchange = new Exchange(socket, request, exchangeDeadlines(this.#context.deadlines), stop.signal)
       await departure?.ready()
       exchange.send(() => departure?.leave())
       const head = await exchange.head()
@@ -175,6 +181,32 @@ class GuardedUpstream {
 
   get #host(): string {
     return `${this.#base.host}:${this.#base.port}`
+  }
+
+  /** If a connection that was kept turns out to be closed, a new one is used. */
+  async #get(target: Target, request: HttpRequest, stop: AbortSignal): Promise<Response> {
+    const kept = this.#idle.take()
+    const received = kept?.bytesRead
+    if (kept)
+      try {
+        return await this.#getOn(kept, request, stop)
+      } catch (thrown) {
+        if (kept.bytesRead !== received || isTimeout(thrown) || stop.aborted) throw thrown
+      }
+    return this.#getOn(await connect(target, this.#context, stop), request, stop)
+  }
+
+  async #getOn(socket: Socket, request: HttpRequest, stop: AbortSignal): Promise<Response> {
+    const exchange = new Exchange(socket, request, exchangeDeadlines(this.#context.deadlines), stop, true)
+    try {
+      exchange.send()
+      const response = await bufferedResponse(exchange, MAX_RESPONSE_BYTES)
+      this.#see(response.headers)
+      return response
+    } finally {
+      if (exchange.isFree) this.#idle.put(socket)
+      else socket.destroy()
+    }
   }
 
   async download(location: string, init: DownloadRequest, signal: AbortSignal): Promise<Response> {
@@ -246,6 +278,10 @@ class GuardedUpstream {
 /** Not 409: the conflict may be with this same request. Not 408: the server may have received all of it. */
 function refuses({ status }: Head): boolean {
   return status >= 400 && status <= 499 && status !== 408 && status !== 409
+}
+
+function exchangeDeadlines({ headersMs, bodyIdleMs }: UpstreamDeadlines): ExchangeDeadlines {
+  return { headersMs, idleMs: bodyIdleMs }
 }
 
 function downloadDeadlines(deadlines: UpstreamDeadlines): ExchangeDeadlines {

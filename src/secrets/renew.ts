@@ -40,7 +40,7 @@ export async function renewSecrets(options: RenewOptions): Promise<void> {
   const found = await findOthers(store, first)
   const known = new Set(keys.all().map(({ id }) => id))
   const lost = found.filter(({ keyId }) => keyId !== null && !known.has(keyId))
-  if (lost.length > 0) throw new Error(describeLost(lost, file))
+  if (lost.length > 0) throw new Error(describeLost(lost, options))
   if (first === '' && file === null) return warnOfClear(found, log)
   await write('secrets are encrypted', async () => {
     // Creates the key of the data folder, even if there is no secret yet.
@@ -89,12 +89,14 @@ function warnOfClear(found: readonly Found[], { warn }: RenewOptions['log']): vo
   })
 }
 
-function describeLost(lost: readonly Found[], file: string | null): string {
-  const keys = [...new Set(lost.map(({ keyId }) => keyId))].join(', ')
+function describeLost(lost: readonly Found[], { keys, file }: RenewOptions): string {
+  const needed = [...new Set(lost.map(({ keyId }) => keyId))].join(', ')
+  const known = keys.all().map(({ id, from }) => `${id} of ${from}`)
   const restore = file === null ? '' : `restore ${file} from a backup of the data folder, or `
   return [
     `FILMGATE_SECRET_KEY: secrets can't be read: ${describe(lost)}.`,
-    `They were encrypted with another key (id ${keys}); ${restore}add that key to FILMGATE_SECRET_KEY, after a comma.`,
+    `This process has ${known.length === 0 ? 'no key' : `the keys ${known.join(', ')}`}.`,
+    `They were encrypted with another key (id ${needed}); ${restore}add that key to FILMGATE_SECRET_KEY, after a comma.`,
     'If they came from a data folder, it is in its secret.key',
   ].join(' ')
 }

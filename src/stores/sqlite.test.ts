@@ -52,6 +52,24 @@ it('a task that a dead process had under lease is due at once when the store is 
   assert.equal(tasks[0]?.fence, 2)
 })
 
+it('a sum that an earlier release let grow too large is shown as the largest one, and refuses what is not free', async () => {
+  await wipe()
+  const priced = { price: { currency: 'USD', charge: 5, cost: null, billsFailures: true } }
+  {
+    await using store = await open()
+    await store.insert(newTask('1', priced))
+  }
+  {
+    using database = new DatabaseSync(join(folder, 'filmgate.db'))
+    database.exec('UPDATE spends SET amount = 9007199254740995')
+  }
+  await using store = await open()
+  const counter = { scope: 'alice', currency: 'USD', period: 'total', starts: 0, ends: 9 }
+  assert.equal(await store.spent(counter), Number.MAX_SAFE_INTEGER)
+  await assert.rejects(store.insert(newTask('2', priced)), { code: 'insufficient_quota' })
+  await store.insert(newTask('3'))
+})
+
 it('a queued row that can not be read does not block the others', async () => {
   await wipe()
   {

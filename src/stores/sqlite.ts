@@ -149,7 +149,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     leaseUsageCursor: async (lease) => (await write('leaseUsageCursor', lease)) ?? undefined,
     moveUsageCursor: (holder, number) => write('moveUsageCursor', holder, number),
     replaceSecret: (column, secret, text) => write('replaceSecret', column, secret, text),
-    saveDeclaration: async (declaration, entry) => (await write('saveDeclaration', declaration, entry)) ?? undefined,
+    saveDeclaration: async (...change) => (await write('saveDeclaration', ...change)) ?? undefined,
     onDeclarations: () => () => {},
     raiseAlarm: (report) => write('raiseAlarm', report),
     clearAlarm: async (kind, subject, at) => (await write('clearAlarm', kind, subject, at)) ?? undefined,

@@ -300,9 +300,11 @@ export interface DeclarationStore {
   declarations(since?: number): Promise<Declaration[]>
   /**
    * Writes the declaration, and the entry in the same transaction. Undefined if its revision is no longer the given one; 0
-   * is the revision of one that does not exist.
+   * is the revision of one that does not exist. Undefined, too, if any declaration was changed after `newest`.
    */
-  saveDeclaration(declaration: Declaration, entry: AuditEntry | null): Promise<Declaration | undefined>
+  saveDeclaration(declaration: Declaration, entry: AuditEntry | null, newest?: number): Promise<Declaration | undefined>
+  /** The revision of the last change of any declaration, also of one that can't be read; 0 without one. */
+  newestDeclaration(): Promise<number>
   /** Calls back soon after another process may have changed one. Returns a function that ends this. */
   onDeclarations(listener: () => void): () => void
 }

@@ -54,7 +54,9 @@ export const OperatorAccount = shape(
       description: 'What happens to a task whose outcome stays unknown.',
     },
     health: OperatorHealth,
-    unfinished_tasks: count('How many unfinished tasks it has. Not in the list of all accounts.'),
+    unfinished_tasks: count(
+      'How many unfinished tasks were sent to it. Queued tasks have no account yet, also if only this one could generate them. Not in the list of all accounts.',
+    ),
     was_paused: flag('Whether the account was paused. Only in the response to a resume.'),
   },
   { optional: ['was_paused', 'unfinished_tasks'] },

@@ -1,7 +1,8 @@
 import { alarmKindNames, alarmSeverities, alarmStatuses } from '../core/alarms.ts'
 import { OperatorHealth } from './accounts.ts'
 import { time } from './operator.ts'
-import { always, count, flag, listOf, orNull, page, query, type Static, shape, text } from './schema.ts'
+import { page } from './page.ts'
+import { always, count, flag, listOf, orNull, query, type Static, shape, text } from './schema.ts'
 import { Readiness } from './service.ts'
 
 /* Responses. */

@@ -1,6 +1,7 @@
 import { auditActions } from '../core/audit.ts'
 import { time } from './operator.ts'
-import { always, orNull, page, pageQuery, query, type Static, shape, text } from './schema.ts'
+import { page, pageQuery } from './page.ts'
+import { always, orNull, request, type Static, shape, text } from './schema.ts'
 
 const anything = (description: string) => orNull({ type: 'object', description })
 
@@ -20,7 +21,7 @@ export type AuditEntry = Static<typeof AuditEntry>
 
 export const AuditEntryList = page('One page of changes.', AuditEntry)
 
-export const ListAuditQuery = query(pageQuery)
+export const ListAuditQuery = request(pageQuery)
 export type ListAuditQuery = Static<typeof ListAuditQuery>
 
 /** The keys are the names in the OpenAPI document. */

@@ -8,20 +8,8 @@ import {
   tokenStatuses,
 } from '../core/token.ts'
 import { time } from './operator.ts'
-import {
-  always,
-  count,
-  flag,
-  listOf,
-  orNull,
-  page,
-  pageQuery,
-  query,
-  request,
-  type Static,
-  shape,
-  text,
-} from './schema.ts'
+import { page, pageQuery } from './page.ts'
+import { always, count, flag, listOf, orNull, request, type Static, shape, text } from './schema.ts'
 
 const cap = (period: string) =>
   ({
@@ -228,7 +216,7 @@ export const RotateToken = request({
 })
 export type RotateToken = Static<typeof RotateToken>
 
-export const ListTokensQuery = query({
+export const ListTokensQuery = request({
   ...pageQuery,
   project: { type: 'string', maxLength: 100, description: 'Only tokens of this project.' },
 })

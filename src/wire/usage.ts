@@ -26,7 +26,9 @@ const counts = {
     maximum: 1,
     description: 'Completed tasks among those that were completed or failed; null if there are none.',
   }),
-  seconds: count('The length of the completed videos in all, as it was requested.'),
+  seconds: count(
+    'The requested seconds of the completed videos, in all. What was generated may differ: `output.duration` of a video has its exact length.',
+  ),
 } as const
 
 const measures = {

@@ -323,7 +323,7 @@ export const CreateVideoQuery = query({
   },
 })
 
-export const OperatorQuoteQuery = query({
+export const OperatorQuoteQuery = request({
   project: text('The project that would pay. The default is prices without a project.'),
 })
 

@@ -1,4 +1,5 @@
 import { deliveryStates, eventTypes } from '../core/webhook.ts'
+import { page, pageQuery } from './page.ts'
 import {
   always,
   count,
@@ -6,8 +7,6 @@ import {
   flag,
   listOf,
   orNull,
-  page,
-  pageQuery,
   query,
   request,
   type Static,

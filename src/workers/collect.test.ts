@@ -44,6 +44,13 @@ it('collect: the task has the facts of the video, and its request stays as it wa
   assert.ok('change' in decision && decision.note === undefined)
 })
 
+it('collect: nothing about a finished task stays in memory', async () => {
+  const { tools, run } = await makeWorld(collect)
+  tools.keyVersions.set('att_1', 'v')
+  await run(storing)
+  assert.equal(tools.keyVersions.get('att_1'), undefined)
+})
+
 it('collect: nothing is requested if there is no file to write it to', async () => {
   const world = await makeWorld(collect)
   let requests = 0

@@ -47,6 +47,7 @@ export const collect: Worker = {
       const completedAt = clock.now()
       const expiresAt = expiryOf(completedAt, retentionMs)
       const times = { completedAt, expiresAt, dueAt: expiresAt, missingAt: null }
+      tools.keyVersions.delete(task.attempt ?? '')
       return {
         change: { state: 'completed', video, videoFacts, warnings, output: null, ...times },
         ...(differences.length > 0 && { note: ['warning', differences.join(' ')] }),

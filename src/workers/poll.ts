@@ -1,9 +1,11 @@
 import { handleBytes, maxHandleBytes } from '../core/attempt.ts'
 import { chance } from '../core/clock.ts'
 import { estimateProgress, remember } from '../core/estimate.ts'
+import { boundOfCost } from '../core/ledger.ts'
+import { moneyText } from '../core/money.ts'
 import { Problem } from '../core/problem.ts'
 import type { Change } from '../core/states.ts'
-import type { Task, TaskError } from '../core/task.ts'
+import type { Task, TaskError, TaskUsage } from '../core/task.ts'
 import { lostAfterMs, nextPoll } from '../core/timing.ts'
 import type { Progress } from '../providers/provider.ts'
 import { pollTask } from './poll/together.ts'
@@ -13,6 +15,7 @@ import {
   accountOf,
   callOf,
   type Decision,
+  type DecisionExtras,
   faultOf,
   keyOf,
   type Tools,
@@ -62,6 +65,7 @@ export const poll: Worker = {
             missingAt: task.output === null ? null : task.missingAt,
           },
           ...(result.note && { note: result.note }),
+          ...warningOf(task, result.usage ?? null),
         }
       case 'failed':
         return afterFailure(task, result.problem, { account, tools, action })
@@ -99,6 +103,14 @@ async function pollProvider(
     if (problem.code === 'storage_unavailable') throw problem
     throw Problem.ofUnclearResponse(problem.cause ?? problem)
   }
+}
+
+/** The cost of the video is bounded then: see `core/ledger.ts`. */
+function warningOf({ price }: Task, usage: TaskUsage | null): DecisionExtras {
+  const most = boundOfCost(price, usage)
+  if (!price || most === undefined) return {}
+  const detail = `${usage?.outputTokens} output tokens; the posted cost is ${moneyText(most, price.currency)}`
+  return { warning: ['the provider reported more usage than can be true', detail] }
 }
 
 /** An account that is being drained gets no task of another. One that is paused may get it later. */

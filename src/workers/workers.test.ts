@@ -124,6 +124,21 @@ it('poll: the status of the provider becomes progress, the next state, or the fa
   assert.deepEqual((await world.run(running)).after?.error, { code: 'generation_failed', message: 'too dark' })
 })
 
+it('poll: usage that can not be true is a warning', async () => {
+  const world = await makeWorld(poll)
+  const parts = [{ quantity: 1_000, price: '0.001', metered: true }] as const
+  const metered = { charge: parts, cost: parts }
+  const price = { currency: 'USD', charge: 1_000_000, cost: 1_000_000, billsFailures: true, metered }
+  const warningAt = async (outputTokens: number) => {
+    world.answers.poll = async () => ({ status: 'succeeded', output: 1, usage: { outputTokens } })
+    const { decision } = await world.run({ ...running, price })
+    return 'warning' in decision ? decision.warning : undefined
+  }
+  assert.equal(await warningAt(100_000), undefined)
+  const detail = '1000000000000000 output tokens; the posted cost is 100 USD'
+  assert.deepEqual(await warningAt(10 ** 15), ['the provider reported more usage than can be true', detail])
+})
+
 it('poll: an unbilled failure goes on to the next route, a refusal of the prompt does not', async () => {
   const world = await makeWorld(poll)
   const forgotten: unknown[] = []

@@ -21,6 +21,7 @@ import {
   type DeclareDependencies,
   listUnused,
   openDeclare,
+  readChanges,
   refuseStranded,
   requireDeclared,
 } from './declare.ts'
@@ -33,7 +34,7 @@ export interface AccountDependencies extends OperatorDependencies, DeclareDepend
 
 const path = { name: 'The name of the account.' }
 const theAccount = { 200: { description: 'The account.', schema: OperatorAccount } }
-const changeErrors = ['account_not_found', 'invalid_request', 'storage_unavailable'] as const
+const changeErrors = ['account_not_found', 'invalid_request', 'changed_meanwhile', 'storage_unavailable'] as const
 
 /** Accounts are added, changed and removed while the service runs. A change is in force in every process within a second. */
 export function accountRoutes(dependencies: AccountDependencies): Route[] {
@@ -60,14 +61,14 @@ export function accountRoutes(dependencies: AccountDependencies): Route[] {
         example: { name: 'kling-2', provider: 'kling', key: 'a-key-of-kling', concurrency: 5 },
       },
       responses: theAccount,
-      errors: ['invalid_request', 'storage_unavailable', ...bodyFaults],
+      errors: ['invalid_request', 'changed_meanwhile', 'storage_unavailable', ...bodyFaults],
       handler: accounts.create,
     }),
     {
       at: 'GET /operator/v1/accounts/:name',
       id: 'showAccount',
       summary: 'Show an account',
-      description: 'The account, with the number of its unfinished tasks.',
+      description: 'The account, with the number of unfinished tasks that were sent to it.',
       path,
       responses: theAccount,
       errors: ['account_not_found', 'storage_unavailable'],
@@ -126,7 +127,8 @@ function modeRoutes(accounts: ReturnType<typeof openAccounts>): Route[] {
       at: 'POST /operator/v1/accounts/:name/drain',
       id: 'drainAccount',
       summary: 'Drain an account',
-      description: 'The account gets no new tasks. Those that it has go on to their end. Then it can be removed.',
+      description:
+        'The account gets no new tasks. Those that were sent to it go on to their end. Queued tasks wait for other accounts of their model. Then it can be removed, unless queued tasks need it.',
       path,
       responses: theAccount,
       errors: changeErrors,
@@ -168,6 +170,7 @@ function openAccounts(dependencies: AccountDependencies) {
   }
   const setMode = async (request: FastifyRequest, mode: AccountMode, action: 'account.pause' | 'account.drain') => {
     const name = pathParam(request, 'name')
+    await readChanges(dependencies)
     // A repeated request must not write a second entry.
     if (changeable(name, declared.find('account', name)).mode !== mode)
       await declare(request, {
@@ -244,6 +247,7 @@ function openAccounts(dependencies: AccountDependencies) {
     /** `was_paused` is also true for an account that was recovering. */
     async resume(request: FastifyRequest): Promise<OperatorAccount> {
       const name = pathParam(request, 'name')
+      await readChanges(dependencies)
       const account = find(name)
       await healths.refresh()
       const { health: before, mode = 'active' } = account

@@ -4,16 +4,18 @@ import { Problem } from '../../core/problem.ts'
 import { idOf } from '../../core/token.ts'
 import type { TokenStore } from '../../stores/store.ts'
 import { AuditEntryList, ListAuditQuery, type AuditEntry as WireEntry } from '../../wire/audit.ts'
+import { addressOf } from '../addresses.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
 
 /** The entry of a change that this request makes. */
 export function auditOf(
-  { token, ip }: Pick<FastifyRequest, 'token' | 'ip'>,
+  request: Pick<FastifyRequest, 'token' | 'ip' | 'ips'>,
   change: Omit<AuditEntry, 'actor' | 'actorName' | 'address'>,
 ): AuditEntry {
-  return { ...change, actor: idOf(token), actorName: token.name, address: ip }
+  const { token } = request
+  return { ...change, actor: idOf(token), actorName: token.name, address: addressOf(request) }
 }
 
 export function auditRoutes({ store }: { store: TokenStore }): Route[] {
@@ -25,7 +27,7 @@ export function auditRoutes({ store }: { store: TokenStore }): Route[] {
       description: 'Who changed what, when and from where, the newest first. Entries are never changed or removed.',
       query: { schema: ListAuditQuery },
       responses: { 200: { description: 'One page.', schema: AuditEntryList } },
-      errors: ['invalid_value', 'storage_unavailable'],
+      errors: ['invalid_value', 'unknown_parameter', 'storage_unavailable'],
       handler: async (request: QueryRequest<ListAuditQuery>) => {
         const limit = readLimit(request, ListAuditQuery)
         const found = await store.auditLog({ ...readAfter(request.query.after), limit: limit + 1 })

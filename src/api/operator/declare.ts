@@ -24,13 +24,27 @@ interface Edit {
 
 type Declare = (request: FastifyRequest, edit: Edit) => Promise<Declaration>
 
+/** Puts in force what other processes have changed. Returns the revision of the last change. */
+export async function readChanges({ store, declared }: Pick<DeclareDependencies, 'store' | 'declared'>) {
+  const newest = await store.newestDeclaration()
+  const known = declared.newest()
+  const changed = newest > known ? await store.declarations(known) : []
+  if (changed.length > 0) await declared.adopt(changed)
+  return newest
+}
+
+/** Each try fails only if another process has changed something. */
+const mostTries = 10
+
 /**
- * Writes what an operator declares, with its entry of the audit log, and puts it in force in this process. If another
- * process changed it meanwhile, `edit` gets the changed one.
+ * Writes what an operator declares, with its entry of the audit log, and puts it in force in this process. It is checked
+ * with everything that is declared, so it is written only if nothing else was changed meanwhile.
  */
-export function openDeclare({ store, declared, clock }: DeclareDependencies): Declare {
-  return async (request, { kind, name, action, edit }) => {
-    for (let tries = 0; tries < 3; tries += 1) {
+export function openDeclare(dependencies: DeclareDependencies): Declare {
+  const { store, declared, clock } = dependencies
+  const attempt = async (request: FastifyRequest, { kind, name, action, edit }: Edit) => {
+    for (let tries = 0; tries < mostTries; tries += 1) {
+      const newest = await readChanges(dependencies)
       const now = clock.now()
       const before = declared.find(kind, name)
       const edited = { ...edit(before, now), changedAt: now }
@@ -39,12 +53,15 @@ export function openDeclare({ store, declared, clock }: DeclareDependencies): De
       const entry = auditOf(request, { at: now, action, target: name, ...states })
       const isKeyChanged = edited.key !== null && before !== undefined && before.key !== edited.key
       const after = isKeyChanged ? { ...states.after, key_changed: true } : states.after
-      const written = await store.saveDeclaration(edited, { ...entry, after })
-      await declared.adopt(written ? [written] : await store.declarations())
-      if (written) return written
+      const written = await store.saveDeclaration(edited, { ...entry, after }, newest)
+      if (!written) continue
+      await declared.adopt([written])
+      return written
     }
-    throw new Problem('invalid_request', `The ${kind} '${name}' was changed at the same time. Check it, and try again.`)
+    const message = `The ${kind} '${name}' could not be changed, because others were at the same time. Check it, and try again.`
+    throw new Problem('changed_meanwhile', message)
   }
+  return (request, edit) => declared.inTurn(() => attempt(request, edit))
 }
 
 /** Without the key. */

@@ -15,8 +15,8 @@ interface DeclaredModelDependencies extends DeclareDependencies {
 
 const theModel = { 200: { description: 'The model.', schema: OperatorModel } }
 const removed = { 200: { description: 'It is removed.', schema: RemovedModel } }
-const setErrors = ['invalid_request', 'storage_unavailable', ...bodyFaults] as const
-const removeErrors = ['model_not_found', 'invalid_request', 'storage_unavailable'] as const
+const setErrors = ['invalid_request', 'changed_meanwhile', 'storage_unavailable', ...bodyFaults] as const
+const removeErrors = ['model_not_found', 'invalid_request', 'changed_meanwhile', 'storage_unavailable'] as const
 
 /** Models, their routes and aliases are declared while the service runs. */
 export function declaredModelRoutes(dependencies: DeclaredModelDependencies): Route[] {
@@ -120,7 +120,8 @@ function openModels(dependencies: DeclaredModelDependencies) {
     })
     const entry = catalog.entries.get(name)
     if (entry) return describe(entry)
-    throw new Problem('invalid_request', `The ${kind} '${name}' was removed at the same time. Check it, and try again.`)
+    const message = `The ${kind} '${name}' was removed at the same time. Check it, and try again.`
+    throw new Problem('changed_meanwhile', message)
   }
   const remove = async (request: FastifyRequest, kind: Kind): Promise<RemovedModel> => {
     const name = pathParam(request, '*')

@@ -49,7 +49,7 @@ export interface TokenDependencies {
 const path = { token_id: 'The id of the token.' }
 const theToken = { 200: { description: 'The token.', schema: OperatorToken } }
 const withSecret = { 200: { description: 'The token with its secret.', schema: OperatorTokenWithSecret } }
-const changeErrors = ['invalid_request', 'token_not_found', 'storage_unavailable'] as const
+const changeErrors = ['invalid_request', 'token_not_found', 'changed_meanwhile', 'storage_unavailable'] as const
 const example = { name: 'anna', models: ['studio', 'kling-*'], rate: 30, concurrency: 2 }
 
 /** Tokens are created, changed and revoked while the service runs. A change is in force in every process within a second. */
@@ -73,7 +73,7 @@ export function tokenRoutes(dependencies: TokenDependencies, stored: Pick<Stored
       description: 'Configured tokens first, then the others, the newest first. Revoked ones stay in the list.',
       query: { schema: ListTokensQuery },
       responses: { 200: { description: 'One page.', schema: OperatorTokenList } },
-      errors: ['invalid_value'],
+      errors: ['invalid_value', 'unknown_parameter'],
       handler: tokens.list,
     }),
     {
@@ -160,15 +160,19 @@ function openTokens({ store, access, clock, random }: TokenDependencies, useOf: 
     return { secret, digest: digestSecret(secret) }
   }
 
-  /** Writes what `edit` makes of the token. If another process changed it meanwhile, `edit` gets the changed one. */
+  /** Writes what `edit` makes of the token. If it was changed meanwhile, `edit` gets the changed one. */
   async function change(
     request: FastifyRequest,
     action: AuditEntry['action'],
     edit: (token: StoredToken, now: number) => StoredToken,
-  ): Promise<StoredToken> {
+    /** Whether nothing is left to be changed. */
+    isDone: (token: Token, now: number) => boolean = () => false,
+  ): Promise<Token> {
     const id = pathParam(request, 'id')
-    for (let tries = 0; tries < 3; tries += 1) {
+    for (let tries = 0; tries < mostTries; tries += 1) {
       const now = clock.now()
+      const known = access.token(id)
+      if (known && isDone(known, now)) return known
       const token = changeable(id, access)
       const edited = { ...edit(token, now), changedAt: now }
       refuseTakenName(edited, access)
@@ -177,7 +181,7 @@ function openTokens({ store, access, clock, random }: TokenDependencies, useOf: 
       access.change({ set: written ? [written] : await store.tokens() })
       if (written) return written
     }
-    throw new Problem('invalid_request', `Token '${id}' was changed at the same time. Check it, and try again.`)
+    throw new Problem('changed_meanwhile', `Token '${id}' was changed at the same time. Check it, and try again.`)
   }
 
   return {
@@ -230,13 +234,16 @@ function openTokens({ store, access, clock, random }: TokenDependencies, useOf: 
       return { ...show(rotated), secret }
     },
     async revoke(request: FastifyRequest): Promise<OperatorToken> {
-      const known = access.token(pathParam(request, 'id'))
       // A repeated request must not change the time, or write a second entry.
-      if (known && access.statusOf(known, clock.now()) === 'revoked') return show(known)
-      return show(await change(request, 'token.revoke', (token, now) => ({ ...token, older: [], revokedAt: now })))
+      const isRevoked = (token: Token, now: number) => access.statusOf(token, now) === 'revoked'
+      const revoke = (token: StoredToken, now: number) => ({ ...token, older: [], revokedAt: now })
+      return show(await change(request, 'token.revoke', revoke, isRevoked))
     },
   }
 }
+
+/** Each try fails only if another change was written meanwhile. */
+const mostTries = 10
 
 /** A token that this process may change. */
 function changeable(id: string, access: Access): StoredToken {
@@ -264,6 +271,7 @@ function readFields(
   const { enabled, metadata, role, spend, stored_bytes: storedBytes } = body
   if (role !== undefined && kind === 'client')
     throw invalid('role', "`role` is for operator tokens. Leave it out, or set `kind` to 'operator'.")
+  if (kind === 'operator') refuseLimits(body)
   return {
     ...(name !== undefined && { name: readName(name) }),
     ...(project !== undefined && { project: project && readProject(project) }),
@@ -278,6 +286,17 @@ function readFields(
     ...(enabled !== undefined && { enabled }),
     ...(metadata !== undefined && { metadata: metadata && readMetadata(metadata) }),
     ...(role !== undefined && { role }),
+  }
+}
+
+const limits = ['project', 'models', 'rate', 'concurrency', 'queued', 'stored_bytes', 'spend'] as const
+
+/** They would look as if they protected something. Null, and no models, are what an operator token has. */
+function refuseLimits(body: ChangeToken): void {
+  for (const name of limits) {
+    const value = body[name] ?? null
+    if (value !== null && !(Array.isArray(value) && value.length === 0))
+      throw invalid(name, `\`${name}\` is for client tokens: an operator token creates no videos. Leave it out.`)
   }
 }
 
@@ -315,7 +334,7 @@ function readCaps(spend: NonNullable<ChangeToken['spend']>, before: readonly Spe
     if (!isTimeZone(zone))
       throw invalid(
         'spend',
-        `\`spend.${period}.time_zone\` is '${zone}', which is no time zone. Use UTC or Europe/Berlin.`,
+        `\`spend.${period}.time_zone\` is '${zone}'. There is no such time zone. Use UTC or Europe/Berlin.`,
       )
     const micros = toMicros(toDecimal(limit))
     if (micros === undefined) throw invalid('spend', `\`spend.${period}.limit\` is too large. Use a smaller one.`)

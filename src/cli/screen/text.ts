@@ -58,6 +58,17 @@ export function fit(text: string, width: number): string {
   return `${kept.trimEnd()}…`
 }
 
+/** Lines of at most `width` columns, broken at spaces. A longer word, such as an id, stays whole. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`
+    if (lines.length > 0 && widthOf(longer) <= width) lines[lines.length - 1] = longer
+    else lines.push(word)
+  }
+  return lines
+}
+
 /** Cut in the middle, for names that differ at the end. */
 export function fitMiddle(text: string, width: number): string {
   if (widthOf(text) <= width) return text

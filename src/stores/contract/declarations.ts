@@ -64,6 +64,23 @@ export function testDeclarations(world: StoreWorld): void {
     assert.equal((await store.auditLog({ limit: 9 })).length, 2)
   })
 
+  it('a change that was checked before another one is not written', async () => {
+    await using store = await fresh(world)
+    assert.equal(await store.newestDeclaration(), 0)
+    const account = await store.saveDeclaration(all, null, 0)
+    assert.ok(account)
+    assert.equal(await store.newestDeclaration(), 1)
+    // The account is removed while a model of it is declared.
+    const written = await Promise.all([
+      store.saveDeclaration({ ...account, removedAt: 9 }, newAuditEntry('acme'), 1),
+      store.saveDeclaration(newDeclaration('fast', { kind: 'model' }), newAuditEntry('fast'), 1),
+    ])
+    assert.equal(written.filter((one) => one !== undefined).length, 1)
+    assert.equal((await store.declarations(1)).length, 1)
+    assert.equal((await store.auditLog({ limit: 9 })).length, 1)
+    assert.ok(await store.saveDeclaration(newDeclaration('other', { kind: 'model' }), null, 2))
+  })
+
   it('a removed declaration stays as a row without a key, and its name can be declared again', async () => {
     await using store = await fresh(world)
     const stored = await store.saveDeclaration(all, null)

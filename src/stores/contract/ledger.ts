@@ -126,6 +126,9 @@ function testPostings(world: StoreWorld): void {
       ['1', 1_000_000, { charge: dollar, cost: dollar }],
       // The operator pays the rest.
       ['2', 5_000_000, { charge: 3 * dollar, cost: 5 * dollar }],
+      // No more than 100 times the estimate.
+      ['5', 10 ** 15, { charge: 3 * dollar, cost: 300 * dollar }],
+      ['6', Number.MAX_SAFE_INTEGER, { charge: 3 * dollar, cost: 300 * dollar }],
     ] as const
     for (const [number, outputTokens, { charge, cost }] of ends) {
       const task = await sent(store, number, number, { price: { ...price, cost: 3 * dollar, metered } })
@@ -144,8 +147,8 @@ function testPostings(world: StoreWorld): void {
       const shown = await store.read('alice', task.id)
       assert.deepEqual(shown?.usage, { outputTokens, cost: charge, currency: 'USD' })
     }
-    const caps: SpendCap[] = [{ period: 'total', limit: 7 * dollar, zone: 'UTC' }]
-    assert.ok(await admits(store, newTask('3', { price }), caps), '4 are spent, and 3 are left')
+    const caps: SpendCap[] = [{ period: 'total', limit: 13 * dollar, zone: 'UTC' }]
+    assert.ok(await admits(store, newTask('3', { price }), caps), '10 are spent, and 3 are left')
     assert.ok(!(await admits(store, newTask('4', { price: { ...price, charge: 1 } }), caps)))
   })
 }
@@ -272,6 +275,37 @@ function testCaps(world: StoreWorld): void {
     assert.deepEqual(await spentAt(day), [9 * dollar, 12 * dollar])
     assert.ok(await store.delete('alice', newTask('2').id, day + 3))
     assert.deepEqual(await spentAt(day), [6 * dollar, 9 * dollar])
+  })
+
+  it('refuses a task whose project would spend more than an exact sum, and still shows and ends what it has', async () => {
+    await using store = await fresh(world)
+    const half = { ...price, charge: 2 ** 52 }
+    const [first, second] = [newTask('1', { price: half }), newTask('2', { price: { ...half, charge: 2 ** 52 - 1 } })]
+    for (const task of [first, second]) await store.insert(task)
+    const [total] = capCounters([{ period: 'total', limit: 1, zone: 'UTC' }], {
+      owner: 'alice',
+      currency: 'USD',
+      at: 0,
+    })
+    assert.ok(total)
+    assert.equal(await store.spent(total), Number.MAX_SAFE_INTEGER)
+    const tiny = newTask('3', { price: { ...price, charge: 1 } })
+    for (const [task, caps] of [
+      [newTask('4', { price: half }), []],
+      [tiny, []],
+      [tiny, [{ period: 'day', limit: dollar, zone: 'UTC' }]],
+    ] as const)
+      assert.ok(!(await admits(store, task, caps)))
+    await assert.rejects(
+      store.insert(tiny),
+      /^Problem: The project 'alice' can't spend more than 9007199254.740991 USD in/,
+    )
+    // Free tasks and other projects go on.
+    await store.insert(newTask('5'))
+    await store.insert(newTask('6', { price: half, owner: 'bob' }))
+    assert.ok(await store.delete('alice', second.id, 7))
+    assert.equal(await store.spent(total), 2 ** 52)
+    assert.ok(await admits(store, tiny, []))
   })
 
   it('counts each currency by itself, and names those that were used', async () => {

@@ -34,8 +34,12 @@ export function openDeclarations(database: Database, announce: () => void): Omit
     })
   return {
     declarations: async (since = 0) => mapReadable(await database.read(changedStatement, [since]), toDeclaration),
-    async saveDeclaration(declaration, entry) {
-      const written = await writeOnce(declaration, (query) => save(query, declaration, entry))
+    newestDeclaration: async () => Number((await database.read(newestStatement, []))[0]?.revision),
+    async saveDeclaration(declaration, entry, newest) {
+      const written = await writeOnce(declaration, async (query) => {
+        const [last] = newest === undefined ? [] : await query(newestStatement)
+        return last && Number(last.revision) > Number(newest) ? undefined : save(query, declaration, entry)
+      })
       if (written) announce()
       return written
     },
@@ -50,6 +54,8 @@ async function save(query: Query, declaration: Declaration, entry: AuditEntry | 
   if (entry) await query(appendStatement, fromAudit(entry))
   return toDeclaration(row)
 }
+
+const newestStatement = 'SELECT coalesce(max(revision), 0) AS revision FROM declarations'
 
 const changedStatement = `SELECT ${names} FROM declarations WHERE revision > $1 ORDER BY revision`
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { planAdmissions } from '../../core/plan.ts'
 import type { Refusal } from '../../core/quotas.ts'
-import { type Admission, counterKey, countersOf } from '../../core/spend.ts'
+import { type Admission, counterKey, countersOf, largestTotal } from '../../core/spend.ts'
 import { prepareWrites } from './mutations.ts'
 
 interface Admitted {
@@ -17,12 +17,14 @@ interface Admitted {
  */
 export function prepareAdmissions(database: DatabaseSync) {
   const execute = prepareWrites(database)
-  const read = database.prepare('SELECT amount FROM spends WHERE scope = ? AND currency = ? AND period = ?')
+  // Earlier releases stored larger sums, which can't be returned.
+  const amount = `min(amount, ${largestTotal}) AS amount`
+  const read = database.prepare(`SELECT ${amount} FROM spends WHERE scope = ? AND currency = ? AND period = ?`)
   const make = database.prepare(
     `INSERT INTO spends (scope, currency, period, starts, ends, amount) VALUES (?1, ?2, ?3, ?4, ?5, (
        SELECT coalesce(-sum(amount), 0) FROM entries
        WHERE account = 'funds ' || ?1 AND currency = ?2 AND submitted_at >= ?4 AND submitted_at < ?5
-     )) RETURNING amount`,
+     )) RETURNING ${amount}`,
   )
   const count = prepareQueued(database)
   return (admission: Admission, insert: () => void): Admitted => {

@@ -17,6 +17,7 @@ import {
   toView,
   viewColumns,
 } from '../../core/row.ts'
+import { largestTotal } from '../../core/spend.ts'
 import { firstIdAt, promptBytes, type TaskView } from '../../core/task.ts'
 import { accountScope, interleaveQueues, type Stretch } from '../../core/turns.ts'
 import { type SearchDialect, searchTasks } from '../search.ts'
@@ -108,11 +109,11 @@ export function prepareReads(reader: DatabaseSync): Reads {
   const healths = reader.prepare('SELECT * FROM healths ORDER BY account')
   const countQueued = prepareQueued(reader)
   const spent = reader.prepare(
-    `SELECT coalesce(
+    `SELECT min(${largestTotal}, coalesce(
        (SELECT amount FROM spends WHERE scope = ?1 AND currency = ?2 AND period = ?3),
        (SELECT -sum(amount) FROM entries
         WHERE account = 'funds ' || ?1 AND currency = ?2 AND submitted_at >= ?4 AND submitted_at < ?5),
-       0) AS amount`,
+       0)) AS amount`,
   )
 
   return {
