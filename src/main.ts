@@ -284,7 +284,6 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
           startUpkeep(upkeep),
           ...(config.usageWebhook ? [startUsageEvents({ ...sending, webhook: config.usageWebhook })] : []),
         ]
-  works.push(startAlarmLook(look))
   if (config.alarms.webhook !== null || config.alarms.slack !== null) works.push(startAlarmPush(push))
   stack.defer(async () => {
     draining.abort()
@@ -296,6 +295,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const readOnly = await findReadOnly(store, startWrites, log)
   await app.listen({ host: config.host, port: config.port })
   if (operatorPort !== null) await operatorApp?.listen({ host: config.host, port: operatorPort })
+  // A start that fails raises no alarm.
+  works.push(startAlarmLook(look))
   const make = (kind: Token['kind']) =>
     readOnly === null ? generateToken(kind, access, { store, now: clock.now(), random }) : requireToken(kind, access)
   const mayMake = config.role !== 'worker'

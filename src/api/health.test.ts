@@ -10,6 +10,8 @@ import { openReadiness, readyz } from './health.ts'
 type Ask = () => Promise<unknown>
 
 function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSignal) {
+  const active = new Set<string>()
+  const alarms = { raise: (kind: string) => void active.add(kind), clear: (kind: string) => void active.delete(kind) }
   const asked = { store: 0, bucket: 0 }
   const well = async () => undefined
   const { store = well, bucket = well } = answers
@@ -30,7 +32,7 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
   const parts = { store: { checkWritable: count('store', store) }, bucket: { open: count('bucket', bucket) } }
   const said: string[] = []
   const { log } = openTelemetry({ write: (line) => said.push(line), now: () => now, secrets: [] })
-  const dependencies = { ...parts, clock, log, ...(draining && { draining }) } as unknown as Parameters<
+  const dependencies = { ...parts, clock, log, alarms, ...(draining && { draining }) } as unknown as Parameters<
     typeof readyz
   >[0]
   const app = fastify()
@@ -39,6 +41,7 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
   return {
     asked,
     said,
+    active,
     look: () => readiness(0),
     async ask() {
       const answer = await app.inject('/readyz')
@@ -156,4 +159,22 @@ it('a bucket that hangs is reported, and not checked again until it has responde
   hanging.resolve(undefined)
   await new Promise(setImmediate)
   assert.deepEqual(await service.ask(), [200, fine])
+})
+
+it('a fault is an alarm when it lasts, or when the storage says what is wrong, until a check succeeds', async () => {
+  let state: Ask = broken
+  const { active, look, pass } = ready({ store: () => state() })
+  await look()
+  assert.deepEqual([...active], [], 'one check may be late')
+  pass(15_000)
+  await look()
+  assert.deepEqual([...active], ['database_failing'])
+  state = async () => undefined
+  pass(15_000)
+  await look()
+  assert.deepEqual([...active], [])
+  state = () => Promise.reject(Object.assign(new Error('no space left'), { code: 'ENOSPC' }))
+  pass(15_000)
+  await look()
+  assert.deepEqual([...active], ['database_failing'])
 })

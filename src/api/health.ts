@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
+import type { AlarmKind } from '../core/alarms.ts'
 import type { Clock } from '../core/clock.ts'
 import { openOutages } from '../core/outage.ts'
 import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
@@ -30,6 +31,9 @@ type StorageState = 'ok' | StorageFault
 
 /** A check that takes longer counts as failed. */
 const storageCheckMs = 1_500
+
+/** One check may be late because the machine is busy: that is no alarm. */
+const alarmAfterMs = 2_000
 
 /** How long a result is reused. A check writes, so a successful one is not repeated every second. */
 const freshMs = { ok: 5_000, other: 1_000 }
@@ -69,9 +73,17 @@ export function openReadiness(dependencies: HealthDependencies): CheckReadiness 
   const reportBucket = openReport({ log, clock }, 'the bucket')
   const checkRows = shareCheck(() => store.checkWritable(), clock, reportStore)
   const checkBytes = shareCheck(() => bucket.checkWritable?.() ?? lookFor(bucket), clock, reportBucket)
+  const failingSince = new Map<AlarmKind, number>()
   const note = (kind: 'database_failing' | 'bucket_failing', found: StorageState) => {
-    if (found === 'ok') alarms?.clear(kind, machine)
-    else alarms?.raise(kind, machine, { found })
+    const now = clock.now()
+    const since = failingSince.get(kind) ?? now
+    if (found === 'ok') {
+      failingSince.delete(kind)
+      alarms?.clear(kind, machine)
+    } else {
+      failingSince.set(kind, since)
+      if (found !== 'unavailable' || now - since >= alarmAfterMs) alarms?.raise(kind, machine, { found })
+    }
   }
   return async (keepMs = freshMs.ok) => {
     const [rows, bytes] = await Promise.all([checkRows(keepMs), checkBytes(keepMs)])
