@@ -96,6 +96,8 @@ const DEADLINES: Deadlines = {
   totalMs: 60_000,
   postMs: 15_000,
 }
+/** Connections that wait for another poll, to all providers together: each is an open file. */
+const mostIdle = 64
 const HOW_TO_ALLOW =
   'Or ask your operator to add it to outbound.allow in filmgate.yaml, as a host, a host:port or a range.'
 
@@ -132,6 +134,7 @@ class GuardedOutbound implements Outbound {
   readonly #parts: Parts
   readonly #closing = new AbortController()
   readonly #running = new Set<Promise<unknown>>()
+  readonly #idleRoom = { left: mostIdle }
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -176,6 +179,7 @@ class GuardedOutbound implements Outbound {
       network: { lookup: lookups.ofProvider(readBase(baseUrl).host), dial },
       deadlines,
       closing: this.#closing.signal,
+      idleRoom: this.#idleRoom,
       track: (work) => this.#track(work),
     })
   }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import { runCli } from '../src/cli/cli.fixture.ts'
+import { runCli, send, startFakeApi } from '../src/cli/cli.fixture.ts'
 import { operatorToken, startService, type TestService, token } from './service.ts'
 
 /* `filmgate token`, and what other commands for operators say, with the whole service. */
@@ -55,6 +55,16 @@ it('creates a token that works, and prints only its secret to stdout', async () 
   assert.match(shown.stdout, /\nexpires +in 90 d \(/)
   assert.match(shown.stdout, /\nmetadata ticket +81\n$/)
   assert.ok(!shown.stdout.includes(secret.slice(16)))
+})
+
+it('prints the secret of a new token even if the models could not be listed', async () => {
+  const made = JSON.parse((await run('token', 'create', 'frida', '--json')).stdout)
+  await using api = await startFakeApi(({ url = '' }, response) =>
+    url.endsWith('/models') ? send(response, 403, {}) : send(response, 200, made),
+  )
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: operatorToken }
+  const { code, stdout } = await runCli(['token', 'create', 'frida', '--models', 'kling-*'], { env, cwd: folder })
+  assert.deepEqual([code, stdout.trim()], [0, made.secret])
 })
 
 it('lists, changes, rotates and revokes by name', async () => {
