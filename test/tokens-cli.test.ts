@@ -151,7 +151,7 @@ it('says what is missing, wrong or refused', async () => {
     [['model', 'set', 'x', '--account', 'nosuch'], 1, /: --account: there is no account 'nosuch'/],
     [['alias', 'set', 'x', 'nosuch'], 1, /: the alias 'x': there is no model 'nosuch'/],
     [['token', 'change', 'team-a'], 2, /there is nothing to change/],
-    [['token', 'show', 'nobody'], 1, /there is no token 'nobody'/],
+    [['token', 'show', 'zoe'], 1, /there is no token 'zoe'/],
     [['token', 'revoke', 'team-a'], 1, /is set in filmgate\.yaml or by a variable/],
     [['token', 'list', '--token', token], 1, /This is a client token.*\nThe token came from --token\./],
   ]

@@ -103,7 +103,7 @@ test('bytes that arrive between two polls are not the response to the next one',
   await using world = await openWorld(answer, { dial: watching(dialled) })
   assert.equal(await world.poll('/a'), '/a')
   const closed = once(dialled[0] as Socket, 'close')
-  last?.write(reply(200, {}, 'of nobody'))
+  last?.write(reply(200, {}, 'unrequested'))
   await closed
   assert.equal(await world.poll('/b'), '/b')
   assert.equal(world.server.connections, 2)
