@@ -108,6 +108,8 @@ const DEADLINES: Deadlines = {
   totalMs: 60_000,
   postMs: 15_000,
 }
+/** Connections that wait for another poll, to all providers together: each is an open file. */
+const mostIdle = 64
 const HOW_TO_ALLOW =
   'Or ask your operator to add it to outbound.allow in filmgate.yaml, as a host, a host:port or a range.'
 
@@ -146,6 +148,7 @@ class GuardedOutbound implements Outbound {
   readonly #parts: Parts
   readonly #closing = new AbortController()
   readonly #running = new Set<Promise<unknown>>()
+  readonly #idleRoom = { left: mostIdle }
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -191,6 +194,7 @@ class GuardedOutbound implements Outbound {
       deadlines,
       closing: this.#closing.signal,
       see,
+      idleRoom: this.#idleRoom,
       track: (work) => this.#track(work),
     })
   }

@@ -329,6 +329,21 @@ it('a model that is declared while its account is removed is stored only if the 
   assert.deepEqual(new Set((await Promise.all(all)).map(({ status }) => status)), new Set([200]))
 })
 
+it('of two accounts that are removed at once, one stays while a model of both has queued tasks', async () => {
+  await using upstream = await startUpstream()
+  await using service = await startService({ members })
+  const names = ['main', 'spare']
+  for (const name of names) {
+    await addAccount(service, upstream, name)
+    await act(service, `/accounts/${name}/pause`)
+  }
+  const id = await submit(service, film)
+  const statuses = (await Promise.all(names.map((name) => remove(service, name)))).map(({ status }) => status)
+  assert.deepEqual(statuses.toSorted(), [200, 400])
+  await act(service, `/accounts/${names[statuses.indexOf(400)]}/resume`)
+  assert.equal((await service.finish(id)).status, 'completed')
+})
+
 it('a start knows the models of added accounts when it warns of prices and names', async () => {
   await using upstream = await startUpstream()
   const yaml = `

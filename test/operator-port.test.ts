@@ -68,7 +68,7 @@ it('an address that a proxy reports counts only if the proxy is trusted', async 
   }
 })
 
-it('an address that a proxy reports may have a port or brackets, and a text that is none counts as the proxy', async () => {
+it('an address that a proxy reports may have a port or brackets, and other text counts as the proxy', async () => {
   const env = { FILMGATE_OPERATOR_TOKEN: operatorToken, FILMGATE_TRUSTED_PROXIES: '127.0.0.1, ::1, 10.0.0.0/8' }
   await using service = await startService({ yaml, env })
   const headers = { ...as(operatorToken).headers, 'content-type': 'application/json' }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import { runCli } from '../src/cli/cli.fixture.ts'
+import { runCli, send, startFakeApi } from '../src/cli/cli.fixture.ts'
 import { operatorToken, startService, type TestService, token } from './service.ts'
 
 /* `filmgate token`, and what other commands for operators say, with the whole service. */
@@ -55,6 +55,16 @@ it('creates a token that works, and prints only its secret to stdout', async () 
   assert.match(shown.stdout, /\nexpires +in 90 d \(/)
   assert.match(shown.stdout, /\nmetadata ticket +81\n$/)
   assert.ok(!shown.stdout.includes(secret.slice(16)))
+})
+
+it('prints the secret of a new token even if the models could not be listed', async () => {
+  const made = JSON.parse((await run('token', 'create', 'frida', '--json')).stdout)
+  await using api = await startFakeApi(({ url = '' }, response) =>
+    url.endsWith('/models') ? send(response, 403, {}) : send(response, 200, made),
+  )
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: operatorToken }
+  const { code, stdout } = await runCli(['token', 'create', 'frida', '--models', 'kling-*'], { env, cwd: folder })
+  assert.deepEqual([code, stdout.trim()], [0, made.secret])
 })
 
 it('lists, changes, rotates and revokes by name', async () => {
@@ -141,7 +151,7 @@ it('says what is missing, wrong or refused', async () => {
     [['model', 'set', 'x', '--account', 'nosuch'], 1, /: --account: there is no account 'nosuch'/],
     [['alias', 'set', 'x', 'nosuch'], 1, /: the alias 'x': there is no model 'nosuch'/],
     [['token', 'change', 'team-a'], 2, /there is nothing to change/],
-    [['token', 'show', 'nobody'], 1, /there is no token 'nobody'/],
+    [['token', 'show', 'zoe'], 1, /there is no token 'zoe'/],
     [['token', 'revoke', 'team-a'], 1, /is set in filmgate\.yaml or by a variable/],
     [['token', 'list', '--token', token], 1, /This is a client token.*\nThe token came from --token\./],
   ]

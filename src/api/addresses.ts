@@ -51,10 +51,10 @@ export function readForwarded(entry: string): string | undefined {
 }
 
 /**
- * The address of the client: the last one that no trusted proxy has added. If that is no address, the client counts as the
+ * The address of the client: the last one that no trusted proxy has added. If that is not an address, the client counts as the
  * trusted proxy that passed it on.
  */
-export function addressOf({ ip, ips = [] }: Pick<FastifyRequest, 'ip' | 'ips'>): string {
+export function clientAddressOf({ ip, ips = [] }: Pick<FastifyRequest, 'ip' | 'ips'>): string {
   const address = readForwarded(ip) ?? ips.map(readForwarded).findLast((hop) => hop !== undefined)
   return address ?? String(ip).slice(0, 100)
 }

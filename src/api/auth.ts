@@ -3,7 +3,7 @@ import type { Access, Credential } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { digestSecret, isMistyped, type Token, type TokenStatus } from '../core/token.ts'
-import { addressOf, includesAddress } from './addresses.ts'
+import { clientAddressOf, includesAddress } from './addresses.ts'
 import { UnknownSecret } from './guesses.ts'
 
 declare module 'fastify' {
@@ -36,7 +36,7 @@ export function authenticate(access: Access, kind: Token['kind'], { clock, azure
         if (/^Bearer [^ ]/.test(header)) known.set(header, found)
       }
       const { token } = found
-      if (token.ipRanges) checkAddress(token.ipRanges, addressOf(request))
+      if (token.ipRanges) checkAddress(token.ipRanges, clientAddressOf(request))
       request.token = token
     },
     /** The token of a header that was accepted before. Undefined if more has to be checked. */

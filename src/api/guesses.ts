@@ -3,7 +3,7 @@ import { openBounded } from '../core/bounded.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { type Allowance, fullAllowance, type Rate, refill, waitFor } from '../core/token.ts'
-import { addressOf, networkOf } from './addresses.ts'
+import { clientAddressOf, networkOf } from './addresses.ts'
 
 /** The error for a secret that no token has. */
 export class UnknownSecret extends Problem {
@@ -45,7 +45,7 @@ export function openGuesses(clock: Clock): Guesses {
   return {
     refuse(error, request, reply, done) {
       const problem = Problem.from(error)
-      const waitMs = problem instanceof UnknownSecret ? take(networkOf(addressOf(request))) : 0
+      const waitMs = problem instanceof UnknownSecret ? take(networkOf(clientAddressOf(request))) : 0
       if (waitMs === 0) return done(problem)
       if (waiting >= mostWaiting) {
         // Without a response, which would show whether the secret is right.

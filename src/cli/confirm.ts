@@ -8,7 +8,7 @@ interface Question {
   question: string
 }
 
-/** Asks before a decision that can't be undone. `reason` says why it has to be confirmed, if nobody can be asked. */
+/** Asks before a decision that can't be undone. `reason` says why it has to be confirmed, if there is no terminal to ask. */
 export async function confirm(reason: string, read: () => Promise<Question>, terminal: Terminal): Promise<void> {
   if (!terminal.canAsk) throw new UsageFailure(`${reason}, and there is no terminal to ask; use --yes`)
   const { about, question } = await read()

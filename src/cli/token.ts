@@ -190,7 +190,7 @@ function pathOf(id: string): string {
   return `/tokens/${encodeURIComponent(id)}`
 }
 
-/** Whoever ends the token that they use needs another one for the next command. */
+/** After the end of the token in use, the next command needs another one. */
 async function confirmOwn(what: string, id: string, operator: Filmgate, terminal: Terminal): Promise<void> {
   if (id !== operator.tokenId) return
   const about = `${id} is the token that you use. After this, your commands need another operator's token.`
@@ -205,8 +205,11 @@ async function confirmOwn(what: string, id: string, operator: Filmgate, terminal
 /** Models may be added later, so these are not refused. */
 async function warnOfModels({ models = 'none' }: Given, operator: Filmgate, terminal: Terminal): Promise<void> {
   if (models === 'none') return
-  const { data } = await operator.get('/models', OperatorModelList)
-  const matches = (glob: string) => data.some(({ name, model }) => glob === name || matchesGlob(glob, model))
+  // The change was made by then: a failure here must not hide its response, which may have the only copy of a secret.
+  const found = await operator.get('/models', OperatorModelList).catch(() => null)
+  if (!found) return
+  const matches = (glob: string) =>
+    glob === '*' || found.data.some(({ name, model }) => glob === name || matchesGlob(glob, model))
   const others = listOf(models).filter((glob) => !matches(glob))
   if (others.length > 0)
     terminal.err(printable(`--models ${others.join(',')}: no model matches now; see filmgate model list`).concat('\n'))

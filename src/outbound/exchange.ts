@@ -81,7 +81,8 @@ export class Exchange {
   onAbort: (reason: unknown) => void = () => {}
 
   /** Whether another request may use the connection: the response was complete, and the other side keeps it open. */
-  get isFree(): boolean {
+  release(): boolean {
+    this.#socket.off('data', this.#received).off('close', this.#onClose)
     return this.#isFree && !this.#socket.destroyed
   }
 
@@ -213,7 +214,6 @@ export class Exchange {
     })
     response.read()
     await this.#until(() => isFree || this.#socket.destroyed || undefined)
-    this.#socket.off('data', this.#received).off('close', this.#onClose)
     this.#isFree = isFree
   }
 

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { gzipSync } from 'node:zlib'
 import { type OutboundOptions, openOutbound } from '../outbound.ts'
-import { type Answer, dialLoopback as dial, listen, reply, watching } from './loopback.fixture.ts'
+import { type Answer, certificateFor, dialLoopback as dial, listen, reply, watching } from './loopback.fixture.ts'
 
 const never = new AbortController().signal
 
@@ -26,6 +28,33 @@ test('polls use a connection again, one after another, and a submit has its own'
   assert.equal(world.server.connections, 1)
   await world.upstream.send('/', { method: 'POST', body: '{}' }, never)
   assert.equal(world.server.connections, 2)
+})
+
+test('a connection with TLS is used again, also after a compressed response', async () => {
+  const tls = certificateFor('provider.test')
+  setDefaultCACertificates([...getCACertificates('default'), tls.cert])
+  const body = gzipSync('abc')
+  const head = reply(200, { 'content-encoding': 'gzip', 'content-length': body.length })
+  const packed: Answer = (_path, socket) => void socket.write(Buffer.concat([Buffer.from(head, 'latin1'), body]))
+  await using server = await listen(packed, { tls })
+  await using outbound = openOutbound({ dial, allow: [], resolve: async () => ['127.0.0.1'] })
+  const upstream = outbound.upstream(`https://provider.test:${server.port}`)
+  for (let polls = 0; polls < 3; polls += 1)
+    assert.equal(await (await upstream.fetch('/', { method: 'GET' }, never)).text(), 'abc')
+  assert.equal(server.connections, 1)
+})
+
+test('few connections are kept, of all providers together', async () => {
+  const dialled: Socket[] = []
+  await using server = await listen(keep)
+  await using outbound = openOutbound({ dial: watching(dialled), allow: [], resolve: async () => ['127.0.0.1'] })
+  const upstreams = [outbound.upstream(server.origin), outbound.upstream(server.origin)]
+  const polls = upstreams.flatMap((upstream) =>
+    Array.from({ length: 100 }, () => upstream.fetch('/', { method: 'GET' }, never)),
+  )
+  await Promise.all(polls)
+  assert.equal(dialled.length, 200)
+  assert.equal(dialled.filter(({ destroyed }) => !destroyed).length, 64)
 })
 
 test('polls at once have a connection each, and get their own responses', async () => {
@@ -74,7 +103,7 @@ test('bytes that arrive between two polls are not the response to the next one',
   await using world = await openWorld(answer, { dial: watching(dialled) })
   assert.equal(await world.poll('/a'), '/a')
   const closed = once(dialled[0] as Socket, 'close')
-  last?.write(reply(200, {}, 'of nobody'))
+  last?.write(reply(200, {}, 'unrequested'))
   await closed
   assert.equal(await world.poll('/b'), '/b')
   assert.equal(world.server.connections, 2)

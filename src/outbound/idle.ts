@@ -5,17 +5,28 @@ import { after } from './watch.ts'
 const IDLE_MS = 15_000
 /** A host may move to another address. */
 const OLDEST_MS = 60_000
-const MOST = 64
+
+/** How many more connections may wait, to all providers together. */
+export interface IdleRoom {
+  left: number
+}
+
+interface IdleOptions {
+  closing: AbortSignal
+  idleRoom: IdleRoom
+}
 
 /** Open connections to one provider that wait for their next request. */
 export class IdleConnections {
+  readonly #closing: AbortSignal
+  readonly #room: IdleRoom
   readonly #idle: { socket: Socket; leave(): void }[] = []
-  readonly #since = new WeakMap<Socket, number>()
+  /** Whether each connection is too old to be used again. */
+  readonly #isOld = new WeakMap<Socket, boolean>()
 
-  constructor(closing: AbortSignal) {
-    closing.addEventListener('abort', () => {
-      for (const { socket } of this.#idle) socket.destroy()
-    })
+  constructor({ closing, idleRoom }: IdleOptions) {
+    this.#closing = closing
+    this.#room = idleRoom
   }
 
   /** The one that was used last: it is the least likely to be closed by now. */
@@ -26,20 +37,33 @@ export class IdleConnections {
   }
 
   put(socket: Socket): void {
-    const now = performance.now()
-    const since = this.#since.get(socket) ?? now
-    this.#since.set(socket, since)
-    if (this.#idle.length >= MOST || now - since > OLDEST_MS) return void socket.destroy()
+    if (this.#room.left <= 0 || this.#closing.aborted || this.#ages(socket)) return void socket.destroy()
     const close = () => socket.destroy()
     const cancel = after(IDLE_MS, close)
     const leave = () => {
       cancel()
+      this.#room.left += 1
       this.#idle.splice(this.#idle.lastIndexOf(one), 1)
+      this.#closing.removeEventListener('abort', close)
       socket.off('data', close).off('end', close).off('close', leave)
     }
     const one = { socket, leave }
+    this.#room.left -= 1
     this.#idle.push(one)
+    this.#closing.addEventListener('abort', close)
     // Nothing was requested: bytes now would be taken for the response to the next request.
     socket.on('data', close).on('end', close).on('close', leave).unref()
+  }
+
+  /** Whether it is too old by now. Counts from the first call. */
+  #ages(socket: Socket): boolean {
+    if (!this.#isOld.has(socket)) {
+      this.#isOld.set(socket, false)
+      socket.once(
+        'close',
+        after(OLDEST_MS, () => this.#isOld.set(socket, true)),
+      )
+    }
+    return this.#isOld.get(socket) ?? false
   }
 }

@@ -3,7 +3,7 @@ import { Problem } from '../core/problem.ts'
 import { type Base, readBase, readHeaders } from './base.ts'
 import { certificateFaultOf, connect, type Network } from './connect.ts'
 import { Exchange, type ExchangeDeadlines, type Head, type HttpRequest } from './exchange.ts'
-import { IdleConnections } from './idle.ts'
+import { IdleConnections, type IdleRoom } from './idle.ts'
 import { bufferedResponse, responseByStatus, streamedResponse, truncatedResponse } from './response.ts'
 import { type Rules, readTarget, type Target, trusting, UrlRefusal } from './target.ts'
 import { isTimeout, openStop } from './watch.ts'
@@ -104,6 +104,7 @@ interface UpstreamContext {
   closing: AbortSignal
   /** Is told about each response to `send` and `fetch`, and about refused certificates. */
   see?: ((sight: UpstreamSight) => void) | undefined
+  idleRoom: IdleRoom
   /** Closing the Outbound waits for this work. */
   track<T>(work: Promise<T>): Promise<T>
 }
@@ -131,7 +132,7 @@ class GuardedUpstream {
   constructor(base: Base, context: UpstreamContext) {
     this.#base = base
     this.#context = context
-    this.#idle = new IdleConnections(context.closing)
+    this.#idle = new IdleConnections(context)
   }
 
   async request(
@@ -197,14 +198,15 @@ class GuardedUpstream {
   }
 
   async #getOn(socket: Socket, request: HttpRequest, stop: AbortSignal): Promise<Response> {
-    const exchange = new Exchange(socket, request, exchangeDeadlines(this.#context.deadlines), stop, true)
+    let exchange: Exchange | undefined
     try {
+      exchange = new Exchange(socket, request, exchangeDeadlines(this.#context.deadlines), stop, true)
       exchange.send()
       const response = await bufferedResponse(exchange, MAX_RESPONSE_BYTES)
       this.#see(response.headers)
       return response
     } finally {
-      if (exchange.isFree) this.#idle.put(socket)
+      if (exchange?.release()) this.#idle.put(socket)
       else socket.destroy()
     }
   }

@@ -24,7 +24,7 @@ import {
 
 /**
  * How many polls of an account run at once. A poll takes about 0.3 s, and a young task is polled every 5 s: of 16 tasks one
- * is being polled. Each poll is a connection.
+ * is being polled. Polls that run at once have a connection each.
  */
 const [leastPolls, mostPolls, tasksForPoll] = [64, 512, 16]
 

@@ -66,7 +66,7 @@ export interface DecisionExtras {
   releasesSlots?: true
   /** An entry for the timeline, in addition to the change of state. */
   note?: Note
-  /** The same for a response that can't be true. It is logged, too. */
+  /** The same, in its place, for a response that can't be true. It is logged, too. */
   warning?: Note
 }
 
@@ -107,7 +107,7 @@ export interface Tools {
   accounts: ReadonlyMap<string, Account>
   /** How long the last tasks of each card took, in milliseconds, oldest first. */
   durations: Map<string, number[]>
-  /** The key version of the attempts of unfinished tasks. It never changes. */
+  /** The key version of attempts that were read last, without those whose video is stored. It never changes. */
   keyVersions: Bounded<string>
   /** A folder for files that need not survive the process. */
   scratch: string

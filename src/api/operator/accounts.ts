@@ -276,15 +276,17 @@ function openAccounts(dependencies: AccountDependencies) {
       // An account that the configuration overrides has no tasks, and may be removed.
       const removable = (before: Declaration | undefined) =>
         before?.removedAt === null ? before : changeable(name, before)
-      const found = removable(declared.find('account', name))
-      const unfinished = declared.isConfigured('account', name) ? 0 : await store.unfinishedOf(name)
-      if (unfinished > 0) throw stillNeeded(name, unfinished, found.mode)
-      await refuseStranded(found, dependencies)
       await declare(request, {
         kind: 'account',
         name,
         action: 'account.remove',
-        edit: (before, now) => ({ ...removable(before), settings: {}, key: null, mode: 'active', removedAt: now }),
+        async edit(before, now) {
+          const found = removable(before)
+          const unfinished = declared.isConfigured('account', name) ? 0 : await store.unfinishedOf(name)
+          if (unfinished > 0) throw stillNeeded(name, unfinished, found.mode)
+          await refuseStranded(found, dependencies)
+          return { ...found, settings: {}, key: null, mode: 'active', removedAt: now }
+        },
       })
       return { name, object: 'operator.account.deleted', deleted: true }
     },

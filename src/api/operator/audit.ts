@@ -4,7 +4,7 @@ import { Problem } from '../../core/problem.ts'
 import { idOf } from '../../core/token.ts'
 import type { TokenStore } from '../../stores/store.ts'
 import { AuditEntryList, ListAuditQuery, type AuditEntry as WireEntry } from '../../wire/audit.ts'
-import { addressOf } from '../addresses.ts'
+import { clientAddressOf } from '../addresses.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
 import { readLimit } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
@@ -15,7 +15,7 @@ export function auditOf(
   change: Omit<AuditEntry, 'actor' | 'actorName' | 'address'>,
 ): AuditEntry {
   const { token } = request
-  return { ...change, actor: idOf(token), actorName: token.name, address: addressOf(request) }
+  return { ...change, actor: idOf(token), actorName: token.name, address: clientAddressOf(request) }
 }
 
 export function auditRoutes({ store }: { store: TokenStore }): Route[] {

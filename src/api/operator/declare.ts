@@ -19,7 +19,7 @@ interface Edit {
   name: string
   action: AuditEntry['action']
   /** Makes the next version of what is declared now, which may be removed or not exist. */
-  edit(before: Declaration | undefined, now: number): Declaration
+  edit(before: Declaration | undefined, now: number): Declaration | Promise<Declaration>
 }
 
 type Declare = (request: FastifyRequest, edit: Edit) => Promise<Declaration>
@@ -47,7 +47,7 @@ export function openDeclare(dependencies: DeclareDependencies): Declare {
       const newest = await readChanges(dependencies)
       const now = clock.now()
       const before = declared.find(kind, name)
-      const edited = { ...edit(before, now), changedAt: now }
+      const edited = { ...(await edit(before, now)), changedAt: now }
       declared.check(edited)
       const states = { before: toAudited(before), after: toAudited(edited) }
       const entry = auditOf(request, { at: now, action, target: name, ...states })

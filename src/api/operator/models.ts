@@ -129,13 +129,15 @@ function openModels(dependencies: DeclaredModelDependencies) {
       if (before?.removedAt === null) return before
       throw declared.isConfigured(kind, name) ? configured(kind, name) : notFound(kind, name)
     }
-    const found = removable(declared.find(kind, name))
-    if (kind === 'model') await refuseStranded(found, dependencies)
     await declare(request, {
       kind,
       name,
       action: `${kind}.remove`,
-      edit: (before, now) => ({ ...removable(before), settings: {}, removedAt: now }),
+      async edit(before, now) {
+        const found = removable(before)
+        if (kind === 'model') await refuseStranded(found, dependencies)
+        return { ...found, settings: {}, removedAt: now }
+      },
     })
     return { name, object: 'operator.model.deleted', deleted: true }
   }

@@ -25,7 +25,7 @@ export interface Database extends AsyncDisposable {
 }
 
 const connectMs = 800
-/** At the start nobody waits for a response, and the first connection to a database is its slowest. */
+/** At the start no request waits, and the first connection to a database is its slowest. */
 const firstConnectMs = 10_000
 const connections = 8
 
