@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { parseArgs } from 'node:util'
 import { Jobs, type Mode, modes } from './upstream/jobs.ts'
 import { jobsWire } from './upstream/jobs-wire.ts'
@@ -53,16 +53,16 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
     origin: '',
     films: '',
     later: (ms, action) => timers.add(setTimeout(action, ms)),
-    refuse: () => refuse(server, world),
+    refuse: () => refuse(server, films, world),
     setFaults(orders) {
       world.plan.set(orders)
-      refuseIfFirst(server, world)
+      refuseIfFirst(server, films, world)
     },
   }
   const server = createServer((request, response) => {
     // A client must not get around a refusal by an older connection.
     if (!server.listening) return request.socket.destroy()
-    void handle(world, request, response).then(() => refuseIfFirst(server, world))
+    void handle(world, request, response).then(() => refuseIfFirst(server, films, world))
   })
   const films = createServer((request, response) => void handle(world, request, response))
   await Promise.all([
@@ -96,19 +96,25 @@ function originOf(server: Server): string {
 }
 
 /** A refused connection has no request that could start it, so it starts when it is first in line. */
-function refuseIfFirst(server: Server, world: World): void {
+function refuseIfFirst(server: Server, films: Server, world: World): void {
   const fault = server.listening ? world.plan.takeFirst('refuses') : undefined
   if (fault === undefined) return
   note(world, fault, null, null)
-  refuse(server, world)
+  refuse(server, films, world)
 }
 
-function refuse(server: Server, world: World): void {
+function refuse(server: Server, films: Server, world: World): void {
   if (!server.listening) return
-  const { port } = new URL(world.origin)
+  const { port } = server.address() as AddressInfo
   server.close()
+  // A connection from the port keeps other processes from getting it meanwhile.
+  const filmsPort = (films.address() as AddressInfo).port
+  const hold = connect({ port: filmsPort, host, localPort: port, localAddress: host }).on('error', () => {})
   world.later(world.plan.settings.refuseMs, () => {
-    server.listen(Number(port), host, () => refuseIfFirst(server, world))
+    server.listen(port, host, () => {
+      hold.destroy()
+      refuseIfFirst(server, films, world)
+    })
   })
 }
 
