@@ -87,7 +87,7 @@ export interface OutboundOptions {
   ownAddresses?: () => string[]
   deadlines?: Partial<Deadlines>
   upstreamDeadlines?: Partial<UpstreamDeadlines>
-  /** Is told about the responses of providers, and about refused certificates. */
+  /** Receives the responses of providers, and refused certificates. */
   see?: (sight: UpstreamSight) => void
 }
 

@@ -27,6 +27,7 @@ const planted = {
   added: 'planted-added-account-key-c4417d02',
   collector: 'planted-collector-key-e2d91a64',
   alarms: 'planted-alarm-url-token-6e02c9d4',
+  alarmSigner: `whsec_${Buffer.from('planted-alarm-signer-1d7be058aa').toString('base64')}`,
 }
 
 /** What the upstream does with a video, by its prompt. In each response it sends our key back, as real servers do. */
@@ -217,8 +218,10 @@ it('no secret is in clear in any response, log line, span, column or file', asyn
     OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${planted.collector}`,
     FILMGATE_TRACE_PROMPTS: 'on',
     FILMGATE_ALARM_SLACK: `${receiver.url}/slack?key=${planted.alarms}`,
+    FILMGATE_ALARM_WEBHOOK: `${receiver.url}/alarms`,
+    FILMGATE_ALARM_WEBHOOK_SECRET: planted.alarmSigner,
   }
-  await using service = await startService({ yaml, env, members: providers })
+  await using service = await startService({ yaml, env, members: providers, world: { alarmLookMs: 200 } })
   const witness = new Witness(service)
 
   const created = await witness.operate('/tokens', { body: { name: 'anna', queued: 50 }, shows: 'secret' })
@@ -247,13 +250,15 @@ it('no secret is in clear in any response, log line, span, column or file', asyn
   assert.ok(service.log.some((line) => line.includes('request failed')))
   assert.ok(upstream.keys.has(planted.provider), 'the upstream had the key that it sends back')
   assert.ok(receiver.all.length > 0, 'a webhook was sent')
+  for (const path of ['/slack', '/alarms'])
+    await until(`an alarm was sent to ${path}`, () => receiver.all.some((sent) => sent.path.startsWith(path)))
 
   const names = () => new Set(collector.spans().map(({ name }) => name))
   await until('spans of each sort were sent', () => names().has('video film') && names().has('deliver webhook'))
   assert.equal(collector.receiver.all[0]?.headers.authorization, `Bearer ${planted.collector}`)
 
   const parts = witness.parts()
-  assert.equal(new Set(parts.map(([, part]) => part)).size, 12)
+  assert.equal(new Set(parts.map(([, part]) => part)).size, 13)
   for (const [name, part] of parts) {
     const answers = witness.seen.filter(({ text }) => text.includes(part)).map(({ where }) => where)
     assert.deepEqual(answers, [], `${name} is in a response`)

@@ -7,7 +7,7 @@ import { operatorToken, startService, type TestService } from './service.ts'
 
 /* What clients send adds no series to the metrics. */
 
-const clients = 2_000
+const clients = 10_000
 const atOnce = 32
 
 async function post<Body>(service: TestService, path: string, secret: string, body: object): Promise<[number, Body]> {

@@ -28,7 +28,7 @@ interface LookOptions {
   checks: readonly (() => unknown)[]
 }
 
-/** Longer than a request to a provider may take. */
+/** Most attempts are found again by then. */
 const heldAfterMs = 3 * 60_000
 /** Orphans stay in the store. Only new ones are an alarm. */
 const orphansForMs = 24 * 3_600_000
@@ -38,13 +38,13 @@ const accountKinds = ['account_key', 'account_credit', 'circuit_open'] as const
 
 /**
  * Looks at what is a state rather than an event, and clears alarms that nothing reports any more. Every process looks: the
- * reports of one kind and subject are one alarm, whoever sends them.
+ * reports of one kind and subject are one alarm, from any process.
  */
 export function startAlarmLook(options: LookOptions): AsyncDisposable {
   const { alarms, clock, log, everyMs } = options
   const stop = new AbortController()
   let lookedAt = Number.NEGATIVE_INFINITY
-  const lines = { down: 'alarms could not be looked for; this is tried again', up: 'alarms are looked for again' }
+  const lines = { down: 'alarms could not be checked; the check is repeated', up: 'alarms are checked again' }
   const outage = openOutage({ log, clock, ...lines, level: 'warn' })
 
   async function look(): Promise<void> {
@@ -115,7 +115,7 @@ function lookAtAttempts({ alarms, accounts, clock }: LookOptions, { open, orphan
   const now = clock.now()
   const held = open.filter(({ openedAt }) => now - openedAt >= heldAfterMs)
   reconcile(alarms, 'attempt_held', byAccount(held))
-  // Without a key nobody sends a bill.
+  // An account without a key gets no bill.
   const isFree = (name: string) => accounts.get(name)?.key?.isSet === false
   const recent = orphans.filter(({ openedAt, account }) => now - openedAt < orphansForMs && !isFree(account))
   reconcile(alarms, 'orphan_cost', byAccount(recent))

@@ -31,7 +31,7 @@ export function notFound(id: string, param = 'video_id'): Problem {
 /** Refusals are logged at most once in this time, so that many of them can't fill the log. */
 const quietMs = 60_000
 
-/** Everything that is thrown while a request is served ends here. A storage that is away fails many requests. */
+/** Everything that is thrown while a request is served ends here. A store that does not respond fails many requests. */
 export function errorHandler(log: Log, clock: Clock, storage: Outages) {
   let lastLine = Number.NEGATIVE_INFINITY
 

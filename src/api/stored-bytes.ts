@@ -17,7 +17,7 @@ export interface StoredBytes {
   admit(owner: string, most: number | undefined, uploadBytes: number): Promise<(storedBytes: number) => void>
   /** Throws if as many bytes of all owners are stored as may be. */
   checkAll(): Promise<void>
-  /** How many bytes of all owners are stored, a little while ago. */
+  /** How many bytes of all owners were stored at the last sum. */
   all(): Promise<number>
   /** How many bytes of the owner are stored now. */
   of(owner: string): Promise<number>

@@ -44,7 +44,7 @@ const statuses: Record<string, Status> = {
 const reasons: Readonly<Record<NonNullable<Video['status_detail']>, string | null>> = {
   fetching_image: 'fetching the image',
   waiting_for_slot: 'waiting for a free slot',
-  model_unavailable: 'the model is unavailable, it starts later',
+  model_unavailable: 'the model is unavailable; the video starts later',
   submitting: 'sending it to the model',
   generating: null,
   storing: 'storing the video',

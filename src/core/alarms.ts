@@ -44,7 +44,7 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   },
   circuit_open: {
     severity: 'critical',
-    cause: 'An account can’t be reached, or its responses make no sense, several times in a row. It gets no new tasks.',
+    cause: 'An account can’t be reached, or its responses are invalid, several times in a row. It gets no new tasks.',
     firstAid:
       'Check the provider with `filmgate account test NAME` and its status page. The account is tried again by itself.',
     lastsMs: lookedAtMs,
@@ -103,8 +103,8 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   },
   endpoint_dead: {
     severity: 'warning',
-    cause: 'A webhook endpoint of a client asked for no more events, or did not accept one for three days.',
-    firstAid: 'Tell the owner of the endpoint. The owner enables it with `filmgate webhooks enable ID` after a repair.',
+    cause: 'A webhook endpoint of a client responded with 410, or did not accept an event for three days.',
+    firstAid: 'Notify the owner of the endpoint. The owner enables it with `filmgate webhooks enable ID` after a repair.',
     lastsMs: 24 * hour,
   },
   price_stale: {
@@ -142,7 +142,7 @@ export interface Alarm {
   /** It begins with the time, so that ids are in that order. */
   readonly id: string
   readonly kind: AlarmKind
-  /** The account, model, project, endpoint or machine that it is about. */
+  /** The account, model, project, endpoint, provider, host or machine that it is about. */
   readonly subject: string
   readonly details: AlarmDetails
   readonly raisedAt: number

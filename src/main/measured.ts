@@ -5,7 +5,7 @@ import type { Upstream } from '../outbound.ts'
 import type { Store } from '../stores/store.ts'
 import type { Metrics, WorkMeter } from '../telemetry/metrics.ts'
 
-/* Parts that do the same as before, and are measured. */
+/* Wrappers that measure a part. */
 
 /** An HTTP client of one account. */
 export function measureUpstream(account: string, upstream: Upstream, meter: Pick<WorkMeter, 'upstream'>): Upstream {
@@ -27,7 +27,7 @@ export function measureUpstream(account: string, upstream: Upstream, meter: Pick
   }
 }
 
-/** Statuses that tell something. An upstream may send any other, so that they count by class. */
+/** Statuses with a meaning of their own. An upstream may send any other, so others count by class. */
 const knownStatuses = new Set([
   ...[200, 201, 202, 204, 206, 301, 302, 303, 307, 308],
   ...[400, 401, 402, 403, 404, 408, 409, 410, 413, 415, 422, 429],

@@ -102,7 +102,7 @@ interface UpstreamContext {
   network: Network
   deadlines: UpstreamDeadlines
   closing: AbortSignal
-  /** Is told about each response to `send` and `fetch`, and about refused certificates. */
+  /** Receives each response to `send` and `fetch`, and refused certificates. */
   see?: ((sight: UpstreamSight) => void) | undefined
   idleRoom: IdleRoom
   /** Closing the Outbound waits for this work. */

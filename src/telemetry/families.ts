@@ -289,6 +289,6 @@ export const families = {
     name: 'filmgate_build_info',
     type: 'gauge',
     labels: ['version', 'node', 'store', 'bucket', 'role'],
-    help: 'Always 1. The labels tell what runs.',
+    help: 'Always 1. The labels show what runs.',
   },
 } as const satisfies Record<string, Family>

@@ -130,7 +130,7 @@ it('both formats have the same series, in any order of scrapes', async () => {
   assert.deepEqual(typesIn(await world.text()), typesIn(text))
 })
 
-it('polls that are answered before the routes count with the others of their route', async () => {
+it('polls that are served before the routes count with the others of their route', async () => {
   using world = openWorld()
   const { metrics, time } = world
   const begun = metrics.polls.begin()

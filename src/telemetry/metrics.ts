@@ -108,7 +108,7 @@ function openWorkMeter(
   const verifications = histogram(families.verificationSeconds)
   const deliveries = counter(families.deliveries)
   const [operations, operationSeconds] = [counter(families.bucketOperations), histogram(families.bucketSeconds)]
-  /** The seconds since now. */
+  /** Returns the seconds since this call. */
   const watch = () => {
     const begun = monotonic()
     return () => (monotonic() - begun) / 1_000

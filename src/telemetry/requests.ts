@@ -7,10 +7,10 @@ export interface RequestMeter {
   end(route: string | undefined, method: string, status: number, seconds: number): void
 }
 
-/** Counts polls that are answered before the routes. */
+/** Counts polls that are served before the routes. */
 export interface PollMeter {
   begin(): number
-  /** A poll was answered with 200. */
+  /** A poll was served with 200. */
   end(begun: number): void
 }
 

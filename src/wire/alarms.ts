@@ -48,11 +48,11 @@ const StatusAccount = shape('An account, with its slots.', {
 const StatusTasks = shape(
   'How many tasks are in each state; null if the database does not respond. Counted up to 50000 for each model, or account and state.',
   {
-    fetching: count('Their reference image is downloaded.'),
+    fetching: count('Their reference image is being downloaded.'),
     queued: count('They wait for a slot of an account.'),
     held: count('They are being sent, or the outcome of that is unknown.'),
     running: count('Their provider generates them.'),
-    storing: count('Their result is downloaded and verified.'),
+    storing: count('Their result is being downloaded and verified.'),
   },
 )
 
@@ -64,7 +64,7 @@ export const OperatorStatus = shape('The whole service on one screen.', {
   store: text('Where rows are stored: `sqlite` or `postgres`.'),
   bucket: text('Where videos are stored: `disk` or `s3`.'),
   stored_bytes: orNull(count('How many bytes are stored; null if the database does not respond.')),
-  bucket_limit: orNull(count('FILMGATE_BUCKET_LIMIT; null: none.')),
+  bucket_limit: orNull(count('FILMGATE_BUCKET_LIMIT; null if there is no limit.')),
   processes: listOf(
     'The process that responded, and others that have reported within a minute that they generate videos themselves.',
     shape('A process.', {
@@ -79,7 +79,7 @@ export const OperatorStatus = shape('The whole service on one screen.', {
     shape('The queue of a model.', {
       model: text('The model’s own name.'),
       oldest_at: time('When its first task was created.'),
-      age_seconds: count('How long that is ago.'),
+      age_seconds: count('The age of that task.'),
     }),
   ),
   accounts: listOf('The accounts of the process that responded.', StatusAccount),

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../free-port.ts'
+import { until } from '../service.ts'
 
 const [program, tool] = ['prometheus', 'promtool']
 
@@ -41,10 +41,10 @@ export async function startPrometheus(
   const places = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder, 'data')}`, `--web.listen-address=${at}`]
   const server = spawn(program, [...places, '--log.level=error'], { cwd: folder, stdio: 'ignore' })
   process.once('exit', () => server.kill('SIGKILL'))
-  while (!(await isReady(`http://${at}/-/ready`))) {
+  await until('Prometheus is ready', () => {
     if (server.exitCode !== null) throw new Error(`Prometheus ended with ${server.exitCode}`)
-    await pause(50)
-  }
+    return isReady(`http://${at}/-/ready`)
+  })
   const call = async (path: string, query: Record<string, string> = {}) => {
     const response = await fetch(`http://${at}/api/v1/${path}?${new URLSearchParams(query)}`)
     const { data, error } = (await response.json()) as { data?: unknown; error?: string }

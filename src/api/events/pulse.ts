@@ -152,9 +152,8 @@ function updatesOf(id: string, view: TaskView | undefined, groups: readonly Grou
   for (const { followed, clients } of groups) {
     const before = followed.get(id)
     const now = view && !isFinished(view) ? sentOf(view, estimates) : undefined
-    // A notice reports its end,
+    // A notice reports a new status, and the end.
     if (!view || !now) followed.delete(id)
-    // and a new status.
     else if (before?.status === now.status && (now.progress > before.progress || now.detail !== before.detail)) {
       followed.set(id, now)
       // The event of a new status may be sent before this one has its turn.
