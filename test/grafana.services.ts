@@ -41,6 +41,9 @@ const panels = globSync('deploy/grafana/dashboards/*.json', { cwd: root }).flatM
 
 type Series = Readonly<Record<string, string>>
 
+/** Three values, again and again for three hours. */
+const repeat = (values: string) => Array.from({ length: 60 }, () => values).join(' ')
+
 /** The series that make each alert fire, one value for each minute, as promtool reads them. */
 const causes: Readonly<Record<string, Series>> = {
   FilmgateProcessDown: { 'up{job="filmgate",instance="api"}': '0x180' },
@@ -52,7 +55,8 @@ const causes: Readonly<Record<string, Series>> = {
   FilmgateAccountRefused: { 'filmgate_account_state{account="a",state="credentials"}': '1x180' },
   FilmgateAccountCredit: { 'filmgate_account_state{account="a",state="credit"}': '1x180' },
   FilmgateCircuitOpen: { 'filmgate_account_state{account="a",state="failing"}': '1x180' },
-  FilmgateAccountBusy: { 'filmgate_account_state{account="a",state="busy"}': '1x180' },
+  // Pauses of two minutes, and a try after each.
+  FilmgateAccountBusy: { 'filmgate_account_state{account="a",state="busy"}': repeat('1 1 0') },
   FilmgateAttemptHeld: { 'filmgate_attempts_held{account="a"}': '2x180' },
   FilmgateOrphans: { 'filmgate_orphans{account="a"}': '0x90 1x90' },
   FilmgateQueueOld: { 'filmgate_queue_oldest_seconds{model="m"}': '1000x180' },
@@ -100,7 +104,7 @@ const healthy: Series = {
   'filmgate_account_state{account="a",state="credentials"}': '0x180',
   'filmgate_account_state{account="a",state="credit"}': '0x180',
   'filmgate_account_state{account="a",state="failing"}': '0x180',
-  'filmgate_account_state{account="a",state="busy"}': '0x180',
+  'filmgate_account_state{account="a",state="busy"}': repeat('1 0 0'),
   'filmgate_attempts_held{account="a"}': '0x180',
   'filmgate_orphans{account="a"}': '1x180',
   'filmgate_queue_oldest_seconds{model="m"}': '60x180',

@@ -133,7 +133,7 @@ export const families = {
     name: 'filmgate_account_state',
     type: 'gauge',
     labels: ['account', 'state'],
-    help: '1 for the current state of an account, 0 for the others: active; draining, paused (by an operator); credentials (its key was refused), credit (it has none left), busy (it asked for a pause), failing (its circuit is open).',
+    help: '1 for the current state of an account, 0 for the others: active; draining, paused (by an operator); credentials (its key was refused), credit (it has none left), failing (its circuit is open), each until a request succeeds; busy (it asked for a pause) until the pause ends.',
   },
   accountPausedUntil: {
     name: 'filmgate_account_paused_until_timestamp_seconds',

@@ -128,9 +128,13 @@ export function addAccounts({ sampled }: Pick<Instruments, 'sampled'>, sources: 
   add(families.accountFailures, ({ health }, labels) => [{ labels, value: health.failures }])
 }
 
-/** What an operator decided comes before the health. */
+/**
+ * What an operator decided comes before the health. A fault lasts until a request succeeds, as its alarm does: a pause that ends
+ * only lets the next task try. An account that was busy is active after its pause.
+ */
 function stateOf({ mode = 'active', health }: AccountView, now: number): (typeof accountStates)[number] {
   if (mode !== 'active') return mode
-  if (!isPaused(health, now)) return 'active'
-  return health.isCredit ? 'credit' : (health.reason ?? 'active')
+  if (health.isCredit) return 'credit'
+  if (health.reason === 'busy' && !isPaused(health, now)) return 'active'
+  return health.reason ?? 'active'
 }

@@ -234,6 +234,38 @@ it('figures of the store are shown by state, model, account and currency', async
     assert.ok(lines.includes(line), line)
 })
 
+it('an account is refused or failing until a request succeeds, and busy until its pause ends', async () => {
+  using world = openWorld()
+  // The clock shows 1 000 000.
+  for (const [pausedUntil, when] of [
+    [1_060_000, 'during'],
+    [940_000, 'after'],
+  ] as const)
+    for (const [name, health] of Object.entries({
+      key: { reason: 'credentials' },
+      credit: { reason: 'credentials', isCredit: true },
+      circuit: { reason: 'failing' },
+      limit: { reason: 'busy' },
+    } as const)) {
+      const account = accountOf(`${name} ${when}`, { health: { failures: 1, pausedUntil, ...health } })
+      world.accounts.set(account.name, account)
+    }
+  const current = linesOf(await world.text()).flatMap((line) => {
+    const [, account, state] = /^filmgate_account_state\{account="(\w+ \w+)",state="(\w+)"\} 1$/.exec(line) ?? []
+    return account ? [`${account}: ${state}`] : []
+  })
+  assert.deepEqual(current.toSorted(), [
+    'circuit after: failing',
+    'circuit during: failing',
+    'credit after: credit',
+    'credit during: credit',
+    'key after: credentials',
+    'key during: credentials',
+    'limit after: active',
+    'limit during: busy',
+  ])
+})
+
 it('a store that is down leaves out its figures, and nothing else', async () => {
   using world = openWorld(() => Promise.reject(new Error('it is gone')))
   world.metrics.tasks.created('fast')
