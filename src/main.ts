@@ -117,7 +117,9 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   if (folder.warning) log.warn('other users can read the data folder', { why: folder.warning })
   const times = { now: () => time.now(), monotonic: () => performance.now() }
   const build = buildOf(config)
-  const metrics = stack.use(openMetrics({ catalog: config.catalog, ...times, build }))
+  const { prices } = config
+  const currencies = prices ? [prices.currency, ...(prices.formerCurrencies ?? [])] : []
+  const metrics = stack.use(openMetrics({ catalog: config.catalog, currencies, ...times, build }))
   const places = { folder, random, onFatal: failure.resolve, log, meter: metrics.commits }
   const { store: opened, clock, connections } = await openStore(config, { ...places, clock: others.clock })
   stack.use(opened)

@@ -60,7 +60,8 @@ const causes: Readonly<Record<string, Series>> = {
   FilmgateAttemptHeld: { 'filmgate_attempts_held{account="a"}': '2x180' },
   FilmgateOrphans: { 'filmgate_orphans{account="a"}': '0x90 1x90' },
   FilmgateQueueOld: { 'filmgate_queue_oldest_seconds{model="m"}': '1000x180' },
-  FilmgateDeliveriesFailing: { 'filmgate_deliveries_total{outcome="failed"}': '0+1x180' },
+  // The first failure of a process.
+  FilmgateDeliveriesFailing: { 'filmgate_deliveries_total{outcome="failed"}': '0x90 1x90' },
   FilmgateLimitReached: { 'filmgate_alarms{kind="limit_reached"}': '2x180' },
   FilmgateDiskLow: { 'filmgate_alarms{kind="disk_low"}': '1x180' },
   FilmgateBucketLimit: { 'filmgate_alarms{kind="bucket_limit"}': '1x180' },

@@ -10,14 +10,19 @@ import type { LabelNames } from './labels.ts'
 /** All scrapes within this time get the same figures. */
 export const freshMs = 5_000
 
-interface FigureSources {
-  readonly catalog: Catalog
+interface AccountSources {
   /** The accounts that this process shows. */
   readonly accounts: () => ReadonlyMap<string, AccountView>
   readonly names: LabelNames
   readonly now: () => number
   /** Undefined if the store can't be read. */
   readonly figures: () => Promise<Figures | undefined>
+}
+
+interface FigureSources extends AccountSources {
+  readonly catalog: Catalog
+  /** They have an amount, even if it is 0. */
+  readonly currencies: readonly string[]
 }
 
 /** One read for all callers within a few seconds. Undefined if it failed. */
@@ -50,10 +55,10 @@ export function addFigures({ sampled }: Pick<Instruments, 'sampled'>, sources: F
       ...found.map(({ account }) => [names.account(account), 1] as const),
     ])
   const byCurrency = (found: readonly AttemptFigure[]) =>
-    toSamples(
-      'currency',
-      found.flatMap(({ cost, currency }) => (currency === null ? [] : [[currency, fromMicros(cost ?? 0)] as const])),
-    )
+    toSamples('currency', [
+      ...sources.currencies.map((currency) => [currency, 0] as const),
+      ...found.flatMap(({ cost, currency }) => (currency === null ? [] : [[currency, fromMicros(cost ?? 0)] as const])),
+    ])
   const held = ({ open }: Figures) => open.filter((attempt) => isHeldAttempt(attempt, now()))
 
   sampled(families.storeUp, async () => [{ value: (await figures()) ? 1 : 0 }])
@@ -110,7 +115,7 @@ function addSlots(add: Add, { accounts, names }: FigureSources): void {
 const accountStates = ['active', 'draining', 'paused', 'credit', ...pauseReasons] as const
 
 /** The health of accounts. It needs no store: other processes report theirs through the figures. */
-export function addAccounts({ sampled }: Pick<Instruments, 'sampled'>, sources: FigureSources): void {
+export function addAccounts({ sampled }: Pick<Instruments, 'sampled'>, sources: AccountSources): void {
   const { names, now, figures } = sources
   const add = (family: Family, read: (account: AccountView, labels: { account: string }) => Sample[]) =>
     sampled(family, async () => {

@@ -34,7 +34,10 @@ function openWorld(figures: () => Promise<Figures> = async () => nothing) {
   )
   const accounts = new Map(['kling', 'studio@0123'].map((name) => [name, accountOf(name)]))
   const time = { now: 1_000_000, monotonic: 0 }
-  const metrics = openMetrics({ catalog, now: () => time.now, monotonic: () => time.monotonic, build })
+  const metrics = openMetrics({
+    ...{ catalog, currencies: ['CHF'], build },
+    ...{ now: () => time.now, monotonic: () => time.monotonic },
+  })
   const children = () => [{ job: 'verify' }, { job: null }]
   const alarms = (kind: string) => Number(kind === 'disk_low')
   const connections = () => ({ total: 3, idle: 1, awaited: 2 })
@@ -149,6 +152,24 @@ it('polls that are served before the routes count with the others of their route
     `filmgate_http_request_duration_seconds_bucket{${labels},le="+Inf"} 3`,
     `filmgate_http_request_duration_seconds_sum{${labels}} 90.001953125`,
     `filmgate_http_request_duration_seconds_count{${labels}} 3`,
+  ])
+    assert.ok(lines.includes(line), line)
+})
+
+it('what an alert or a panel calls growth begins with 0', async () => {
+  using world = openWorld()
+  const task = newTask('1', { card: 'slow', account: 'kling' })
+  world.metrics.tasks.decided(task, { task: { ...task, state: 'running', startedAt: 2 } })
+  const lines = linesOf(await world.text())
+  for (const line of [
+    'filmgate_tasks_ended_total{model="slow",outcome="completed"} 0',
+    'filmgate_deliveries_total{outcome="delivered"} 0',
+    'filmgate_deliveries_total{outcome="retried"} 0',
+    'filmgate_deliveries_total{outcome="failed"} 0',
+    'filmgate_usage_cost_total{currency="CHF"} 0',
+    'filmgate_usage_revenue_total{currency="CHF"} 0',
+    'filmgate_money_at_risk{currency="CHF"} 0',
+    'filmgate_orphan_cost{currency="CHF"} 0',
   ])
     assert.ok(lines.includes(line), line)
 })

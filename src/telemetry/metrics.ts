@@ -30,6 +30,8 @@ export type MetricFormat = 'text' | 'openmetrics'
 /** Ends a measurement with its result. */
 type End<Result extends string = string> = (result: Result) => void
 
+const deliveryOutcomes = ['delivered', 'retried', 'failed'] as const
+
 /** Measures work of the service. */
 export interface WorkMeter {
   upstream(account: string, call: 'send' | 'fetch' | 'download'): End
@@ -37,7 +39,7 @@ export interface WorkMeter {
   verification(): End<'ok' | 'failed'>
   /** The whole result of a task was downloaded. */
   downloaded(account: string, bytes: number, ms: number): void
-  delivered(outcome: 'delivered' | 'retried' | 'failed'): void
+  delivered(outcome: (typeof deliveryOutcomes)[number]): void
 }
 
 interface MetricSources {
@@ -55,13 +57,15 @@ interface MetricSources {
 
 interface MetricOptions {
   catalog: Catalog
+  /** Those of prices. Their amounts begin with 0, before the first task ends. */
+  currencies: readonly string[]
   now: () => number
   /** Milliseconds of a clock that is never set. */
   monotonic: () => number
   build: { readonly [Name in (typeof families)['build']['labels'][number]]: string }
 }
 
-export function openMetrics({ catalog, now, monotonic, build }: MetricOptions): Metrics {
+export function openMetrics({ catalog, currencies, now, monotonic, build }: MetricOptions): Metrics {
   let sources: MetricSources | undefined
   let listeners = () => 0
   const accounts = () => sources?.accounts ?? new Map<string, AccountView>()
@@ -70,11 +74,11 @@ export function openMetrics({ catalog, now, monotonic, build }: MetricOptions): 
   const figures = shareReads(async () => sources?.figures(), now)
   const { requests, polls } = openRequests(instruments, monotonic)
   instruments.sampled(families.listeners, () => [{ value: listeners() }])
-  const tasks = openTaskMeter(instruments, names, now)
+  const tasks = openTaskMeter(instruments, { names, currencies, now })
   const work = openWorkMeter(instruments, names, monotonic)
   const commits = openCommitMeter(instruments, monotonic)
-  addFigures(instruments, { catalog, accounts, names, now, figures })
-  addAccounts(instruments, { catalog, accounts, names, now, figures })
+  addFigures(instruments, { catalog, currencies, accounts, names, now, figures })
+  addAccounts(instruments, { accounts, names, now, figures })
   addAlarms(instruments, (kind) => sources?.alarms(kind) ?? 0)
   addConnections(instruments, () => sources?.connections?.())
   const watch = addProcess(instruments, { now, build, children: () => sources?.children() ?? [] })
@@ -107,6 +111,8 @@ function openWorkMeter(
   const [bytes, downloadSeconds] = [counter(families.downloadBytes), histogram(families.downloadSeconds)]
   const verifications = histogram(families.verificationSeconds)
   const deliveries = counter(families.deliveries)
+  // A series that began with 1 would not have grown: the first failure would be no alert.
+  for (const outcome of deliveryOutcomes) deliveries({ outcome }, 0)
   const [operations, operationSeconds] = [counter(families.bucketOperations), histogram(families.bucketSeconds)]
   /** Returns the seconds since this call. */
   const watch = () => {

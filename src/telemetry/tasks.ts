@@ -19,16 +19,22 @@ export interface TaskMeter {
 /** How many tasks are followed from their end at the provider to ours. About 1 MB. */
 const mostFollowed = 10_000
 
+interface TaskMeterOptions {
+  names: LabelNames
+  /** Their amounts begin with 0. */
+  currencies: readonly string[]
+  now: () => number
+}
+
 export function openTaskMeter(
   { counter, histogram }: Pick<Instruments, 'counter' | 'histogram'>,
-  names: LabelNames,
-  now: () => number,
+  { names, currencies, now }: TaskMeterOptions,
 ): TaskMeter {
   const [created, ended] = [counter(families.tasksCreated), counter(families.tasksEnded)]
   const attempts = counter(families.attempts)
   const [started, completed] = [histogram(families.startSeconds), histogram(families.completionSeconds)]
   const collected = histogram(families.collectionSeconds)
-  const countMoney = openMoney({ counter })
+  const countMoney = openMoney({ counter }, currencies)
   /** When the provider reported the end of each task. */
   const reportedAt = openBounded<number>(mostFollowed)
 
@@ -52,8 +58,12 @@ export function openTaskMeter(
       const { id, state, startedAt, createdAt } = task
       const account = names.account(task.account)
       if (fact) attempts({ account, outcome: fact.state === 'open' ? 'unknown' : fact.state })
-      if (before.startedAt === null && startedAt !== null)
-        started({ model: names.model(task.card), account }, (startedAt - createdAt) / 1_000)
+      if (before.startedAt === null && startedAt !== null) {
+        const model = names.model(task.card)
+        started({ model, account }, (startedAt - createdAt) / 1_000)
+        // So that the first video of a model counts as growth.
+        ended({ model, outcome: 'completed' }, 0)
+      }
       // A result that has to be requested again was reported when it was first there.
       if (before.state === 'running' && state === 'storing' && reportedAt.get(id) === undefined)
         reportedAt.set(id, now())
@@ -63,8 +73,12 @@ export function openTaskMeter(
 }
 
 /** The same amounts as the plan of the change writes to the ledger. */
-function openMoney({ counter }: Pick<Instruments, 'counter'>): (before: Task, task: Task) => void {
+function openMoney(
+  { counter }: Pick<Instruments, 'counter'>,
+  currencies: readonly string[],
+): (before: Task, task: Task) => void {
   const [cost, revenue] = [counter(families.usageCost), counter(families.usageRevenue)]
+  for (const currency of currencies) for (const count of [cost, revenue]) count({ currency }, 0)
   return (before, task) => {
     const currency = before.price?.currency
     if (currency === undefined || before.deletedAt !== null) return
