@@ -58,7 +58,7 @@ const causes: Readonly<Record<string, Series>> = {
   // Pauses of two minutes, and a try after each.
   FilmgateAccountBusy: { 'filmgate_account_state{account="a",state="busy"}': repeat('1 1 0') },
   FilmgateAttemptHeld: { 'filmgate_attempts_held{account="a"}': '2x180' },
-  FilmgateOrphans: { 'filmgate_orphans{account="a"}': '0x90 1x90' },
+  FilmgateOrphans: { 'filmgate_orphans{account="a"}': '1000x180', 'filmgate_alarms{kind="orphan_cost"}': '1x180' },
   FilmgateQueueOld: { 'filmgate_queue_oldest_seconds{model="m"}': '1000x180' },
   // The first failure of a process.
   FilmgateDeliveriesFailing: { 'filmgate_deliveries_total{outcome="failed"}': '0x90 1x90' },
