@@ -78,8 +78,9 @@ const causes: Readonly<Record<string, Series>> = {
     'filmgate_upstream_requests_total{account="a",call="fetch",result="200"}': '0+1x180',
   },
   FilmgateRequestsFailing: {
-    'filmgate_http_requests_total{route="r",method="GET",status="500"}': '0+1x180',
-    'filmgate_http_requests_total{route="r",method="GET",status="200"}': '0+9x180',
+    'filmgate_http_requests_total{route="/v1/videos",method="GET",status="500"}': '0+1x180',
+    'filmgate_http_requests_total{route="/v1/videos",method="GET",status="200"}': '0+50x180',
+    'filmgate_http_requests_total{route="/metrics",method="GET",status="200"}': '0+1000x180',
   },
   FilmgateCommitsSlow: {
     'filmgate_store_commit_duration_seconds_bucket{instance="api",le="0.5"}': '0+1x180',
@@ -115,8 +116,10 @@ const healthy: Series = {
   'filmgate_tasks_ended_total{model="m",outcome="generation_failed"}': '1x180',
   'filmgate_upstream_requests_total{account="a",call="fetch",result="200"}': '0+10x180',
   'filmgate_upstream_requests_total{account="a",call="fetch",result="503"}': '0+1x180',
-  'filmgate_http_requests_total{route="r",method="GET",status="200"}': '0+1000x180',
-  'filmgate_http_requests_total{route="r",method="GET",status="503"}': '0+1x180',
+  'filmgate_http_requests_total{route="/v1/videos",method="GET",status="200"}': '0+1000x180',
+  'filmgate_http_requests_total{route="/v1/videos",method="GET",status="503"}': '0+1x180',
+  // Health checks may say that a process is not ready, and clients do not see that.
+  'filmgate_http_requests_total{route="/readyz",method="GET",status="503"}': '0+1000x180',
   'filmgate_store_commit_duration_seconds_bucket{instance="api",le="0.5"}': '0+9x180',
   'filmgate_store_commit_duration_seconds_bucket{instance="api",le="+Inf"}': '0+9x180',
   'filmgate_store_connections_awaited{instance="api"}': '0x180',
