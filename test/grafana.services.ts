@@ -72,6 +72,7 @@ const causes: Readonly<Record<string, Series>> = {
   FilmgateVideosFailing: {
     'filmgate_tasks_ended_total{model="m",outcome="generation_failed"}': '0+1x180',
     'filmgate_tasks_ended_total{model="m",outcome="completed"}': '0+1x180',
+    'filmgate_tasks_ended_total{model="m",outcome="cancelled"}': '0+9x180',
   },
   FilmgateUpstreamFailing: {
     'filmgate_upstream_requests_total{account="a",call="fetch",result="503"}': '0+1x180',
@@ -114,6 +115,7 @@ const healthy: Series = {
   'filmgate_deliveries_total{outcome="failed"}': '0x180',
   'filmgate_tasks_ended_total{model="m",outcome="completed"}': '0+1x180',
   'filmgate_tasks_ended_total{model="m",outcome="generation_failed"}': '1x180',
+  'filmgate_tasks_ended_total{model="m",outcome="cancelled"}': '0+1x180',
   'filmgate_upstream_requests_total{account="a",call="fetch",result="200"}': '0+10x180',
   'filmgate_upstream_requests_total{account="a",call="fetch",result="503"}': '0+1x180',
   'filmgate_http_requests_total{route="/v1/videos",method="GET",status="200"}': '0+1000x180',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { loadConfig } from '../src/config.ts'
 import { start } from '../src/main.ts'
-import { operatorToken, startService, token } from './service.ts'
+import { operatorToken, startService, token, until } from './service.ts'
 
 /* GET /metrics of a whole service. */
 
@@ -57,6 +57,34 @@ it('a video that was made is in the metrics, which are those of docs/metrics.md'
   )
   // Nothing of a client, and no id.
   assert.doesNotMatch(text, /no-such-model|yyyy|red fox|video_[0-9a-f]{12}|att_[0-9a-f]{12}|default/)
+})
+
+it('what a deleted video cost is in the metrics as in the usage', async () => {
+  const parts = 'price: [{ unit: second, price: "0.50" }], cost: [{ unit: second, price: "0.20" }]'
+  await using service = await startService({ env, yaml: `prices: { models: { studio: { ${parts} } } }` })
+  const long = { ...film, seconds: '20', size: '1920x1080' }
+  const { id } = (await (await service.submit(long)).json()) as { id: string }
+  await until('it runs', async () => {
+    const video = await (await service.fetch(`/v1/videos/${id}`)).json()
+    return (video as { status: string }).status === 'in_progress'
+  })
+  assert.equal((await service.fetch(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
+  const text = await until('it is removed', async () => {
+    const found = await (await service.fetch('/metrics', as(operatorToken))).text()
+    return found.includes('outcome="cancelled"') && found
+  })
+  const lines = text.split('\n')
+  for (const line of [
+    'filmgate_tasks_ended_total{model="studio",outcome="cancelled"} 1',
+    'filmgate_usage_cost_total{currency="USD"} 4',
+    'filmgate_usage_revenue_total{currency="USD"} 0',
+  ])
+    assert.ok(lines.includes(line), line)
+  const { data } = await service.operator<{ data: { cost: number; revenue: number }[] }>('/usage')
+  assert.deepEqual(
+    data.map(({ cost, revenue }) => [cost, revenue]),
+    [[4, 0]],
+  )
 })
 
 it('OpenMetrics is sent to a client that prefers it', async () => {

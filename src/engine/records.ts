@@ -30,7 +30,8 @@ interface SpillState {
 export interface Records {
   /** Returns the entry that was written: another one, if the store would never accept the given one. */
   record(by: Decider, entry: DecisionRecord): Promise<DecisionRecord | undefined>
-  remove(by: Decider, removal: Removal): Promise<void>
+  /** Returns whether the task was removed by this. */
+  remove(by: Decider, removal: Removal): Promise<boolean>
   /** A decision waits for its next try. */
   readonly stuck: boolean
 }
@@ -128,7 +129,7 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
       }
     },
     async remove(by, removal) {
-      await retryUntilWritten(by, () => store.remove(by.task, removal))
+      return (await retryUntilWritten(by, () => store.remove(by.task, removal))) ?? false
     },
   }
 }

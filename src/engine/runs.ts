@@ -5,6 +5,7 @@ import { apply } from '../core/states.ts'
 import { isFinished, type Task } from '../core/task.ts'
 import { leaseMs } from '../core/timing.ts'
 import { type Span, taskFields } from '../core/trace.ts'
+import type { Removal } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Action, Decision, Tools, Worker } from '../workers/worker.ts'
 import type { WorkerLane } from './lanes.ts'
@@ -94,9 +95,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   /** Writes the decision. Returns whether the task goes on at once, with its next worker and the same lease. */
   async function conclude(run: Run, decision: Decision): Promise<boolean> {
     if ('remove' in decision) {
-      await spans.taskRemoved(run.task)
-      await records.remove(run, decision)
-      if (decision.work) log.info('deleted task removed', { ...taskFields(run.task), work: decision.work })
+      await remove(run, decision)
       return false
     }
     const { task: before, worker } = run
@@ -124,6 +123,16 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
         log.warn('cleanup failed', { ...taskFields(before), worker: worker.name, cause: Problem.from(thrown) })
       })
     return false
+  }
+
+  async function remove(run: Run, removal: Removal & { work?: string }): Promise<void> {
+    const { task } = run
+    await spans.taskRemoved(task)
+    const id = meter && !isFinished(task) ? task.attempt : null
+    // Read before it is removed, too. What can't be counted is removed all the same.
+    const attempt = id === null ? undefined : await store.attempt(id).catch(() => undefined)
+    if (await records.remove(run, removal)) meter?.removed(task, { end: removal.end, attempt })
+    if (removal.work) log.info('deleted task removed', { ...taskFields(task), work: removal.work })
   }
 
   async function actionOf(run: Run, span: Span): Promise<Action> {

@@ -52,7 +52,7 @@ export const families = {
     name: 'filmgate_tasks_ended_total',
     type: 'counter',
     labels: ['model', 'outcome'],
-    help: 'Tasks that ended: completed, or the error code of a failed task.',
+    help: 'Tasks that ended: completed, cancelled (deleted before their end), or the error code of a failed task.',
   },
   startSeconds: {
     name: 'filmgate_task_start_seconds',
@@ -196,7 +196,7 @@ export const families = {
     name: 'filmgate_usage_cost_total',
     type: 'counter',
     labels: ['currency'],
-    help: 'What providers charge for the tasks that ended, in units of the currency.',
+    help: 'What providers charge for the tasks that ended, also for cancelled ones, in units of the currency.',
   },
   usageRevenue: {
     name: 'filmgate_usage_revenue_total',

@@ -201,6 +201,38 @@ it('the times and the money of a task are those of its row', async () => {
     assert.ok(lines.includes(line), line)
 })
 
+it('a deleted task is cancelled: it costs what its last attempt cost, and brings nothing', async () => {
+  const price = { currency: 'CHF', charge: 3_000_000, cost: 2_500_000, billsFailures: false }
+  const about = { card: 'fast', account: 'kling', attempt: 'a', price, deletedAt: 1 }
+  const accepted = { state: 'accepted' } as const
+  const failed = { state: 'failed', usage: null, error: { code: 'generation_failed', message: 'no' } } as const
+  const moneyAfter = async (use: (metrics: ReturnType<typeof openWorld>['metrics']) => void) => {
+    using world = openWorld()
+    use(world.metrics)
+    const text = await world.text()
+    const valueOf = (series: string) => Number(text.split('\n').find((line) => line.startsWith(series))?.split(' ')[1])
+    return [
+      valueOf('filmgate_tasks_ended_total{model="fast",outcome="cancelled"}'),
+      valueOf('filmgate_usage_cost_total{currency="CHF"}'),
+      valueOf('filmgate_usage_revenue_total{currency="CHF"}'),
+    ]
+  }
+  const running = newTask('1', { ...about, state: 'running', startedAt: 2 })
+  const storing: Task = { ...running, state: 'storing' }
+  const held = newTask('1', { ...about, state: 'held' })
+  const completed: Task = { ...storing, state: 'completed' }
+  for (const [expected, use] of [
+    [[1, 2.5, 0], ({ tasks }) => tasks.removed(running, { attempt: accepted, end: undefined })],
+    [[1, 0, 0], ({ tasks }) => tasks.removed(running, { attempt: accepted, end: failed })],
+    [[1, 0, 0], ({ tasks }) => tasks.removed(held, { attempt: { state: 'open' }, end: undefined })],
+    [[1, 0, 0], ({ tasks }) => tasks.removed({ ...held, state: 'queued' }, { attempt: undefined, end: undefined })],
+    // It had ended before its row was removed.
+    [[Number.NaN, 0, 0], ({ tasks }) => tasks.removed(completed, { attempt: accepted, end: undefined })],
+    [[1, 2.5, 0], ({ tasks }) => tasks.decided(storing, { task: completed })],
+  ] as [number[], (metrics: ReturnType<typeof openWorld>['metrics']) => void][])
+    assert.deepEqual(await moneyAfter(use), expected)
+})
+
 it('figures of the store are shown by state, model, account and currency', async () => {
   const attempt = { task: 'video_1', account: 'kling', openedAt: 0, hasProblem: false, cost: 250_000, currency: 'USD' }
   using world = openWorld(async () => ({

@@ -1,5 +1,6 @@
+import type { Attempt } from '../core/attempt.ts'
 import { openBounded } from '../core/bounded.ts'
-import { costOfEnd, settlementOf } from '../core/ledger.ts'
+import { costOfEnd, costOfRemoval, type JobEnd, settlementOf } from '../core/ledger.ts'
 import { fromMicros } from '../core/money.ts'
 import type { DecisionRecord } from '../core/plan.ts'
 import { isFinished, type Task } from '../core/task.ts'
@@ -14,7 +15,17 @@ export interface TaskMeter {
   opened(account: string): void
   /** A decision was written. */
   decided(before: Task, written: DecisionRecord): void
+  /** A deleted task was removed, with its last attempt and what is known about the end of its job. */
+  removed(task: Task, last: LastAttempt): void
 }
+
+interface LastAttempt {
+  attempt: Pick<Attempt, 'state'> | undefined
+  end: JobEnd | undefined
+}
+
+/** The outcome of a task that was deleted before it ended. */
+const cancelled = 'cancelled'
 
 /** How many tasks are followed from their end at the provider to ours. About 1 MB. */
 const mostFollowed = 10_000
@@ -34,7 +45,7 @@ export function openTaskMeter(
   const attempts = counter(families.attempts)
   const [started, completed] = [histogram(families.startSeconds), histogram(families.completionSeconds)]
   const collected = histogram(families.collectionSeconds)
-  const countMoney = openMoney({ counter }, currencies)
+  const money = openMoney({ counter }, currencies)
   /** When the provider reported the end of each task. */
   const reportedAt = openBounded<number>(mostFollowed)
 
@@ -42,11 +53,12 @@ export function openTaskMeter(
     const { id, state, error, createdAt } = task
     const labels = { model: names.model(task.card), account: names.account(task.account) }
     const outcome = state === 'completed' ? state : (error?.code ?? 'internal')
-    ended({ model: labels.model, outcome })
-    countMoney(before, task)
+    const isDeleted = before.deletedAt !== null
+    ended({ model: labels.model, outcome: isDeleted ? cancelled : outcome })
+    money.ended(before, task)
     const reported = reportedAt.get(id)
     reportedAt.delete(id)
-    if (state !== 'completed') return
+    if (state !== 'completed' || isDeleted) return
     completed(labels, (now() - createdAt) / 1_000)
     if (reported !== undefined) collected(labels, (now() - reported) / 1_000)
   }
@@ -69,21 +81,31 @@ export function openTaskMeter(
         reportedAt.set(id, now())
       if (isFinished(task) && !isFinished(before)) end(before, task)
     },
+    removed(task, last) {
+      reportedAt.delete(task.id)
+      if (isFinished(task)) return
+      ended({ model: names.model(task.card), outcome: cancelled })
+      money.removed(task, last)
+    },
   }
 }
 
 /** The same amounts as the plan of the change writes to the ledger. */
-function openMoney(
-  { counter }: Pick<Instruments, 'counter'>,
-  currencies: readonly string[],
-): (before: Task, task: Task) => void {
+function openMoney({ counter }: Pick<Instruments, 'counter'>, currencies: readonly string[]) {
   const [cost, revenue] = [counter(families.usageCost), counter(families.usageRevenue)]
   for (const currency of currencies) for (const count of [cost, revenue]) count({ currency }, 0)
-  return (before, task) => {
-    const currency = before.price?.currency
-    if (currency === undefined || before.deletedAt !== null) return
-    revenue({ currency }, fromMicros(settlementOf(before, task)?.charge ?? 0))
-    const isSent = task.attempt !== null && task.account !== null
-    cost({ currency }, fromMicros((isSent && costOfEnd(before, task)) || 0))
+  return {
+    ended(before: Task, task: Task): void {
+      const currency = before.price?.currency
+      if (currency === undefined) return
+      revenue({ currency }, fromMicros(settlementOf(before, task)?.charge ?? 0))
+      const isSent = task.attempt !== null && task.account !== null
+      cost({ currency }, fromMicros((isSent && costOfEnd(before, task)) || 0))
+    },
+    removed(task: Task, { attempt, end }: LastAttempt): void {
+      const currency = task.price?.currency
+      if (currency === undefined || attempt?.state !== 'accepted') return
+      cost({ currency }, fromMicros(costOfRemoval(task, end) ?? 0))
+    },
   }
 }
