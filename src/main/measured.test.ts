@@ -7,11 +7,21 @@ import { measureBucket, measureUpstream } from './measured.ts'
 
 const { signal } = new AbortController()
 
-it('requests to a provider count by their status, or by what went wrong', async () => {
+/** Notes what is counted, and the pauses of a request. */
+function openUpstreamMeter() {
   const results: string[] = []
-  const meter = {
-    upstream: (account: string, call: string) => (result: string) => void results.push(`${account} ${call} ${result}`),
-  }
+  const upstream = (account: string, call: string) => ({
+    end: (result: string) => void results.push(`${account} ${call} ${result}`),
+    pause() {
+      results.push('paused')
+      return () => void results.push('resumed')
+    },
+  })
+  return { results, meter: { upstream } }
+}
+
+it('requests to a provider count by their status, or by what went wrong', async () => {
+  const { results, meter } = openUpstreamMeter()
   const send = async (answer: number | Error) => {
     const fetch = async () => {
       if (answer instanceof Error) throw answer
@@ -27,6 +37,37 @@ it('requests to a provider count by their status, or by what went wrong', async 
     results.map((result) => result.replace('kling send ', '')),
     ['200', '429', '2xx', '5xx', 'unreachable', 'failed'],
   )
+})
+
+it('a commit before a request is sent is not the provider’s time, and its failure not the provider’s', async () => {
+  const { results, meter } = openUpstreamMeter()
+  const send: Upstream['send'] = async (_path, _init, _signal, departure) => {
+    await departure?.ready()
+    departure?.leave()
+    return new Response()
+  }
+  const upstream = measureUpstream('kling', { send, fetch: send, download: send } as unknown as Upstream, meter)
+  const sendWith = (ready: () => Promise<void>) =>
+    upstream.send('/', { method: 'POST' }, signal, { ready, leave: () => void results.push('left') })
+  await sendWith(async () => void results.push('committed'))
+  assert.deepEqual(results.splice(0), ['paused', 'committed', 'resumed', 'left', 'kling send 200'])
+  await assert.rejects(
+    sendWith(() => Promise.reject(new Error('the disk is full'))),
+    /the disk is full/,
+  )
+  assert.deepEqual(results.splice(0), ['paused', 'resumed'])
+})
+
+it('a request that was aborted does not count', async () => {
+  const { results, meter } = openUpstreamMeter()
+  const abort = new AbortController()
+  const fetch = async () => {
+    abort.abort()
+    throw abort.signal.reason
+  }
+  const upstream = measureUpstream('kling', { send: fetch, fetch, download: fetch } as Upstream, meter)
+  await assert.rejects(upstream.fetch('/', { method: 'GET' }, abort.signal), { name: 'AbortError' })
+  assert.deepEqual(results, [])
 })
 
 it('operations of a bucket count by their result, and a bucket offers what it did before', async () => {

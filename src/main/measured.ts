@@ -3,27 +3,61 @@ import { Problem } from '../core/problem.ts'
 import type { Media } from '../media/media.ts'
 import type { Upstream } from '../outbound.ts'
 import type { Store } from '../stores/store.ts'
-import type { Metrics, WorkMeter } from '../telemetry/metrics.ts'
+import type { Metrics, UpstreamTimer, WorkMeter } from '../telemetry/metrics.ts'
 
 /* Wrappers that measure a part. */
 
 /** An HTTP client of one account. */
 export function measureUpstream(account: string, upstream: Upstream, meter: Pick<WorkMeter, 'upstream'>): Upstream {
-  const measure = async (call: Parameters<WorkMeter['upstream']>[1], request: () => Promise<Response>) => {
-    const end = meter.upstream(account, call)
+  const measure = async (
+    call: Parameters<WorkMeter['upstream']>[1],
+    signal: AbortSignal,
+    request: (measurement: Measurement) => Promise<Response>,
+  ) => {
+    const measurement: Measurement = { ...meter.upstream(account, call), isOurFault: false }
     try {
-      const response = await request()
-      end(resultOf(response.status))
+      const response = await request(measurement)
+      measurement.end(resultOf(response.status))
       return response
     } catch (thrown) {
-      end(Problem.from(thrown).code === 'provider_unreachable' ? 'unreachable' : 'failed')
+      // An aborted request says nothing about the provider.
+      if (!measurement.isOurFault && !signal.aborted)
+        measurement.end(Problem.from(thrown).code === 'provider_unreachable' ? 'unreachable' : 'failed')
       throw thrown
     }
   }
   return {
-    send: (path, init, signal, departure) => measure('send', () => upstream.send(path, init, signal, departure)),
-    fetch: (path, init, signal) => measure('fetch', () => upstream.fetch(path, init, signal)),
-    download: (location, init, signal) => measure('download', () => upstream.download(location, init, signal)),
+    send: (path, init, signal, departure) =>
+      measure('send', signal, (measurement) =>
+        upstream.send(path, init, signal, departure && withoutCommit(departure, measurement)),
+      ),
+    fetch: (path, init, signal) => measure('fetch', signal, () => upstream.fetch(path, init, signal)),
+    download: (location, init, signal) => measure('download', signal, () => upstream.download(location, init, signal)),
+  }
+}
+
+interface Measurement extends UpstreamTimer {
+  /** The request was not sent, because something of ours failed. */
+  isOurFault: boolean
+}
+
+type Departure = NonNullable<Parameters<Upstream['send']>[3]>
+
+/** The attempt is committed between the connection and the request. Neither its time nor its failure is the provider's. */
+function withoutCommit(departure: Departure, measurement: Measurement): Departure {
+  return {
+    async ready() {
+      const resume = measurement.pause()
+      try {
+        await departure.ready()
+      } catch (thrown) {
+        measurement.isOurFault = true
+        throw thrown
+      } finally {
+        resume()
+      }
+    },
+    leave: () => departure.leave(),
   }
 }
 

@@ -78,7 +78,7 @@ it('10 000 tokens and 10 000 hostile model names add no series', async () => {
     metrics.tasks.decided(task, { task: { ...task, state: 'running', startedAt: 2 } })
     metrics.tasks.decided(task, { task: ended(task) })
     metrics.requests.end(undefined, `METHOD${at}`, 404, 0.001)
-    metrics.work.upstream(name, 'fetch')('200')
+    metrics.work.upstream(name, 'fetch').end('200')
     metrics.work.downloaded(name, 1, 1)
   }
   use('unknown', 0)
@@ -110,7 +110,7 @@ it('the series of a removed model and of a removed account disappear', async () 
   const task = newTask('1', { card: 'slow', account: 'kling' })
   metrics.tasks.decided(task, { task: { ...task, state: 'running', startedAt: 2 } })
   metrics.tasks.created('slow')
-  metrics.work.upstream('kling', 'send')('429')
+  metrics.work.upstream('kling', 'send').end('429')
   assert.ok(seriesIn(await world.text()).some((one) => one.includes('"slow"')))
   removeModel(catalog, 'slow')
   accounts.delete('kling')
@@ -154,6 +154,21 @@ it('polls that are served before the routes count with the others of their route
     `filmgate_http_request_duration_seconds_count{${labels}} 3`,
   ])
     assert.ok(lines.includes(line), line)
+})
+
+it('the time of a request to a provider is without its pauses', async () => {
+  using world = openWorld()
+  const { metrics, time } = world
+  const request = metrics.work.upstream('kling', 'send')
+  time.monotonic += 250
+  const resume = request.pause()
+  time.monotonic += 4_000
+  resume()
+  time.monotonic += 500
+  request.end('200')
+  const lines = linesOf(await world.text())
+  const series = 'filmgate_upstream_request_duration_seconds_sum{account="kling",call="send"}'
+  assert.ok(lines.includes(`${series} 0.75`), lines.find((line) => line.startsWith(series)))
 })
 
 it('what an alert or a panel calls growth begins with 0', async () => {

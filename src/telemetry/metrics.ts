@@ -30,11 +30,18 @@ export type MetricFormat = 'text' | 'openmetrics'
 /** Ends a measurement with its result. */
 type End<Result extends string = string> = (result: Result) => void
 
+/** Measures one request to a provider. A request that does not end is not counted. */
+export interface UpstreamTimer {
+  readonly end: End
+  /** The time from here until the returned function is called is not that of the request. */
+  pause(): () => void
+}
+
 const deliveryOutcomes = ['delivered', 'retried', 'failed'] as const
 
 /** Measures work of the service. */
 export interface WorkMeter {
-  upstream(account: string, call: 'send' | 'fetch' | 'download'): End
+  upstream(account: string, call: 'send' | 'fetch' | 'download'): UpstreamTimer
   bucket(operation: 'put' | 'adopt' | 'open' | 'remove' | 'check' | 'link'): End<'ok' | 'missing' | 'failed'>
   verification(): End<'ok' | 'failed'>
   /** The whole result of a task was downloaded. */
@@ -122,10 +129,19 @@ function openWorkMeter(
   return {
     upstream(name, call) {
       const seconds = watch()
-      return (result) => {
-        const account = names.account(name)
-        requests({ account, call, result })
-        requestSeconds({ account, call }, seconds())
+      let paused = 0
+      return {
+        end(result) {
+          const account = names.account(name)
+          requests({ account, call, result })
+          requestSeconds({ account, call }, seconds() - paused)
+        },
+        pause() {
+          const pause = watch()
+          return () => {
+            paused += pause()
+          }
+        },
       }
     },
     bucket(operation) {
