@@ -262,7 +262,18 @@ describe('a held task', () => {
 
   it('that is given up fails and says why, to its owner too', async () => {
     const id = take()
+    const countOf = async (series: string) => {
+      const text = await (await service.fetch('/metrics', { headers: { authorization: `Bearer ${secret}` } })).text()
+      return Number(text.split('\n').find((line) => line.startsWith(`${series} `))?.split(' ').at(-1) ?? 0)
+    }
+    const counts = () =>
+      Promise.all([
+        countOf('filmgate_tasks_ended_total{model="studio",outcome="submission_unknown"}'),
+        countOf('filmgate_attempts_total{account="other",outcome="abandoned"}'),
+      ])
+    const [ended, abandoned] = await counts()
     const { status, body } = await post(`/tasks/${id}/give_up`, {})
+    assert.deepEqual(await counts(), [Number(ended) + 1, Number(abandoned) + 1])
     assert.deepEqual([status, body.state, body.error?.code], [200, 'failed', 'submission_unknown'])
     assert.deepEqual(
       body.timeline.map(({ name }) => name),

@@ -10,6 +10,7 @@ import { isTaskId, type Task, type TaskEvent, wireStatus } from '../core/task.ts
 import type { Traces } from '../core/trace.ts'
 import type { AttemptStore, LeaseStore, TaskStore, TokenStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { TaskMeter } from '../telemetry/tasks.ts'
 import {
   ListAttemptsQuery,
   type OperatorAttempt,
@@ -30,6 +31,8 @@ export interface OperatorDependencies {
   log: Log
   /** Off if it is left out. */
   traces?: Traces
+  /** Counts decisions about tasks, if there are metrics. */
+  metrics?: { readonly tasks: Pick<TaskMeter, 'decided'> }
 }
 
 export const taskPath = { task_id: 'The id of the video.' }

@@ -138,7 +138,7 @@ function giveUpTask(dependencies: OperatorDependencies) {
 
 async function decide(
   request: FastifyRequest,
-  { store, clock, log, accounts, traces = noTraces }: OperatorDependencies,
+  { store, clock, log, accounts, traces = noTraces, metrics }: OperatorDependencies,
   decision: (held: Held) => Promise<Outcome & Described>,
 ) {
   const id = pathParam(request, 'id')
@@ -160,8 +160,9 @@ async function decide(
       before: auditedPart(task),
       after: auditedPart(after),
     })
-    if (!(await store.record({ task: after, fact, audit, events: eventsOf(task, after, now, [name, detail]) })))
-      throw refusal(`Task '${id}' was changed meanwhile. Check it again.`)
+    const entry = { task: after, fact, audit, events: eventsOf(task, after, now, [name, detail]) }
+    if (!(await store.record(entry))) throw refusal(`Task '${id}' was changed meanwhile. Check it again.`)
+    metrics?.tasks.decided(task, entry)
     log.info(name, { request: request.id, ...taskFields(task), ...detail })
     if (isFinished(after)) traces.later(() => recordTaskSpans({ traces, store, accounts }, { task: after, at: now }))
     return await describeTask(after, store)
