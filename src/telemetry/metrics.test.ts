@@ -216,6 +216,19 @@ it('the times and the money of a task are those of its row', async () => {
     assert.ok(lines.includes(line), line)
 })
 
+it('an attempt of unknown outcome counts once, however often it is repeated', async () => {
+  using world = openWorld()
+  const task = newTask('1', { card: 'fast', account: 'kling', attempt: 'a', state: 'held' })
+  const open = { state: 'open', operation: null, settledAt: null, problem: { code: 'internal', message: 'no' } } as const
+  for (const id of ['a', 'a', 'b', 'a']) world.metrics.tasks.decided(task, { task, fact: { ...open, id } })
+  world.metrics.tasks.decided(task, { task, fact: { ...open, id: 'a', state: 'abandoned', settledAt: 1 } })
+  const lines = linesOf(await world.text()).filter((line) => line.startsWith('filmgate_attempts_total'))
+  assert.deepEqual(lines, [
+    'filmgate_attempts_total{account="kling",outcome="unknown"} 2',
+    'filmgate_attempts_total{account="kling",outcome="abandoned"} 1',
+  ])
+})
+
 it('a deleted task is cancelled: it costs what its last attempt cost, and brings nothing', async () => {
   const price = { currency: 'CHF', charge: 3_000_000, cost: 2_500_000, billsFailures: false }
   const about = { card: 'fast', account: 'kling', attempt: 'a', price, deletedAt: 1 }

@@ -1,4 +1,4 @@
-import type { Attempt } from '../core/attempt.ts'
+import type { Attempt, AttemptFact } from '../core/attempt.ts'
 import { openBounded } from '../core/bounded.ts'
 import { costOfEnd, costOfRemoval, type JobEnd, settlementOf } from '../core/ledger.ts'
 import { fromMicros } from '../core/money.ts'
@@ -27,7 +27,7 @@ interface LastAttempt {
 /** The outcome of a task that was deleted before it ended. */
 const cancelled = 'cancelled'
 
-/** How many tasks are followed from their end at the provider to ours. About 1 MB. */
+/** How many tasks are followed from their end at the provider to ours, and how many attempts of unknown outcome. About 1 MB each. */
 const mostFollowed = 10_000
 
 interface TaskMeterOptions {
@@ -48,6 +48,8 @@ export function openTaskMeter(
   const money = openMoney({ counter }, currencies)
   /** When the provider reported the end of each task. */
   const reportedAt = openBounded<number>(mostFollowed)
+  /** The attempts that are counted as unknown. */
+  const unknown = openBounded<true>(mostFollowed)
 
   function end(before: Task, task: Task): void {
     const { id, state, error, createdAt } = task
@@ -63,13 +65,24 @@ export function openTaskMeter(
     if (reported !== undefined) collected(labels, (now() - reported) / 1_000)
   }
 
+  /** An attempt may be repeated again and again, each time without a response. */
+  function count(account: string, { id, state }: Pick<AttemptFact, 'id' | 'state'>): void {
+    if (state !== 'open') {
+      unknown.delete(id)
+      return attempts({ account, outcome: state })
+    }
+    if (unknown.get(id)) return
+    unknown.set(id, true)
+    attempts({ account, outcome: 'unknown' })
+  }
+
   return {
     created: (card) => created({ model: names.model(card) }),
     opened: (account) => attempts({ account: names.account(account), outcome: 'opened' }),
     decided(before, { task, fact }) {
       const { id, state, startedAt, createdAt } = task
       const account = names.account(task.account)
-      if (fact) attempts({ account, outcome: fact.state === 'open' ? 'unknown' : fact.state })
+      if (fact) count(account, fact)
       if (before.startedAt === null && startedAt !== null) {
         const model = names.model(task.card)
         started({ model, account }, (startedAt - createdAt) / 1_000)
