@@ -47,6 +47,16 @@ it('an allowed address that is a proxy for others counts only if the proxy is tr
   assert.equal(maySkipToken({ ...from('10.0.0.7', forwarded), socket: { remoteAddress: '10.0.0.1' } }, rules), true)
 })
 
+it('a proxy that is trusted can’t claim to be this machine', () => {
+  const forwarded = { 'x-forwarded-for': '127.0.0.1' }
+  for (const rules of [
+    { allow: [], trustsLoopback: true },
+    { allow: ['127.0.0.0/8'], trustsLoopback: false },
+  ])
+    for (const remoteAddress of ['10.0.0.1', '127.0.0.1'])
+      assert.equal(maySkipToken({ ip: '127.0.0.1', headers: forwarded, socket: { remoteAddress } }, rules), false)
+})
+
 it('at the operator’s listener this machine needs no token, unless a proxy passes the request on', () => {
   const rules = { allow: [], trustsLoopback: true }
   for (const [ip, headers, expected] of [

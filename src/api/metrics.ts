@@ -61,12 +61,15 @@ type Sender = Pick<FastifyRequest, 'ip' | 'headers'> & {
 
 /** Whether a request may read the metrics without a token. */
 export function maySkipToken(sender: Sender, { allow, trustsLoopback }: ScrapeRules): boolean {
-  const { ip } = sender
-  return !isPassedOn(sender) && (includesAddress(allow, ip) || (trustsLoopback && includesAddress(loopback, ip)))
+  const { ip, socket } = sender
+  // Any host that counts as a trusted proxy could claim to pass on a request of this machine.
+  if (includesAddress(loopback, ip))
+    return !isPassedOn(sender) && ip === socket.remoteAddress && (trustsLoopback || includesAddress(allow, ip))
+  // The address is that of a proxy which is not trusted. It would be the same for everyone.
+  if (isPassedOn(sender) && ip === socket.remoteAddress) return false
+  return includesAddress(allow, ip)
 }
 
-/** The address is that of a proxy which is not trusted. It would be the same for everyone. */
-function isPassedOn({ ip, headers, socket }: Sender): boolean {
-  const hasProxy = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined
-  return hasProxy && ip === socket.remoteAddress
+function isPassedOn({ headers }: Sender): boolean {
+  return headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined
 }
