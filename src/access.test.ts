@@ -248,3 +248,19 @@ it('many wrong secrets from one address are slowed down, and a valid token is no
   clock.advance(3_000)
   assert.equal(await late, 401)
 })
+
+it('a process that was stopped reads the changes of tokens before a scrape, too', async () => {
+  const operator = tokenOf('secret', { kind: 'operator', name: 'prometheus' })
+  const access = openAccess({ tokens: [operator] })
+  let isStopped = false
+  const app = buildApp({
+    ...{ access, clock: manualClock(0), random: (count: number) => new Uint8Array(count) },
+    ...{ log: { info() {}, warn() {}, error() {} }, store: {}, bucket: {}, healthOnly: true },
+    metrics: { render: async () => 'filmgate_up 1', requests: { end() {} } },
+    catchUp: () => (isStopped ? Promise.resolve().then(() => access.change({ remove: [idOf(operator)] })) : undefined),
+  } as unknown as AppDependencies)
+  const scrape = async () => (await app.inject({ url: '/metrics', headers: asBearer('secret') })).statusCode
+  assert.equal(await scrape(), 200)
+  isStopped = true
+  assert.equal(await scrape(), 401)
+})

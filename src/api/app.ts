@@ -306,18 +306,23 @@ interface ScrapeDependencies extends AppDependencies {
 
 /** For an operator token, or an address that needs none. */
 function addMetrics(app: FastifyInstance, routes: readonly Route[], dependencies: ScrapeDependencies): void {
-  const { access, clock, guesses, metricsAllow: allow = [], trustsLoopback } = dependencies
+  const { access, catchUp, clock, guesses, metricsAllow: allow = [], trustsLoopback } = dependencies
   const { identify } = authenticate(access, 'operator', { clock })
+  const admit: Admit = (request, reply, done) => {
+    try {
+      identify(request)
+    } catch (error) {
+      return guesses.refuse(error, request, reply, done)
+    }
+    done()
+  }
+  const admitToken = caughtUp(catchUp, admit)
   app.register(async (scope) => {
     scope.decorateRequest('token')
-    scope.addHook('onRequest', (request, reply, done) => {
-      try {
-        if (!maySkipToken(request, { allow, trustsLoopback })) identify(request)
-      } catch (error) {
-        return guesses.refuse(error, request, reply, done)
-      }
-      done()
-    })
+    // An address needs no database: the metrics tell that it is away.
+    scope.addHook('onRequest', (request, reply, done) =>
+      maySkipToken(request, { allow, trustsLoopback }) ? done() : admitToken(request, reply, done),
+    )
     scope.addHook('onRequest', dropStalled)
     for (const route of routes) addRoute(scope, route)
   })
