@@ -35,16 +35,16 @@ const quietMs = 60_000
 export function errorHandler(log: Log, clock: Clock, storage: Outages) {
   let lastLine = Number.NEGATIVE_INFINITY
 
-  function warnOfRefusals({ message, code }: Problem, { id, method, url }: FastifyRequest): void {
+  function warnOfRefusals({ message, code }: Problem, request: FastifyRequest): void {
     const now = clock.now()
     if (now - lastLine < quietMs) return
     lastLine = now
-    log.warn('requests are refused: too much at once', { request: id, method, url, code, message })
+    log.warn('requests are refused: too much at once', { ...fieldsOf(request), code, message })
   }
 
-  function logFailure(problem: Problem, { id, method, url, trace }: FastifyRequest): void {
+  function logFailure(problem: Problem, request: FastifyRequest): void {
     const { code, cause = problem } = problem
-    const fields = { request: id, ...(trace && { trace_id: trace.traceId }), method, url, code, cause }
+    const fields = { ...fieldsOf(request), code, cause }
     if (code === 'storage_unavailable') storage.failed(code, fields, kindOf(cause))
     else log.error('request failed', fields)
   }
@@ -67,6 +67,11 @@ export function errorHandler(log: Log, clock: Clock, storage: Outages) {
     reply.header('x-request-id', request.id)
     return reply.code(status).type('application/json; charset=utf-8').send(toWireError(problem, request.sentAs))
   }
+}
+
+/** A request and its trace, for a line of the log. */
+function fieldsOf({ id, method, url, trace }: FastifyRequest) {
+  return { request: id, ...(trace && { trace_id: trace.traceId }), method, url }
 }
 
 export function notFoundHandler(request: FastifyRequest): never {

@@ -64,14 +64,15 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     }
   }
 
-  function keep(fact: AttemptFact, state: SpillState): void {
+  function keep(task: Task, fact: AttemptFact, state: SpillState): void {
     if (state.spilt) return
     state.spilt = true
     try {
       spill.keep(fact)
     } catch (error) {
       // The disk of the spill may be full, too: then this line is the only trace outside of memory.
-      log.error('a response could not be spilled to disk', { attempt: fact.id, operation: fact.operation, error })
+      const { id: attempt, operation } = fact
+      log.error('a response could not be spilled to disk', { ...taskFields(task), attempt, operation, error })
     }
   }
 
@@ -82,7 +83,7 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
         const record = () => store.record(entry)
         return await (fact ? recordFact({ store, clock, log }, by.task.account ?? '', fact, record) : record())
       } catch (error) {
-        if (fact?.operation && Problem.from(error).code === 'storage_unavailable') keep(fact, state)
+        if (fact?.operation && Problem.from(error).code === 'storage_unavailable') keep(by.task, fact, state)
         throw error
       }
     })
@@ -90,7 +91,7 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
     const forgotten = held || !fact.operation ? false : await retryUntilWritten(by, () => isForgotten(fact))
     if (forgotten) {
       // A fail-over may have lost the last commits: the operator has to check, and needs the operation for that.
-      keep(fact, state)
+      keep(by.task, fact, state)
       const { id: attempt, operation } = fact
       log.error('a response has no matching attempt', { ...taskFields(entry.task), attempt, operation })
     } else if (state.spilt && forgotten === false) spill.drop(fact.id)

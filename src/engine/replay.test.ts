@@ -91,6 +91,29 @@ it('a response is kept for the next start if the store is unavailable', async ()
   assert.deepEqual(world.files(), ['att_1.json'])
 })
 
+it('the lines about a response and about an unsent attempt have the trace of their task', async () => {
+  await using world = await openWorld()
+  const { store, spill, unsent } = world
+  const traceOf = (digit: string) => digit.repeat(32)
+  const withTrace = (digit: string) => ({ trace: `00-${traceOf(digit)}-${'1'.repeat(16)}-01` })
+  await sent(store, '1', 'att_1', withTrace('a'))
+  spill.keep(accepted('att_1'))
+  await sent(store, '2', 'att_2', withTrace('b'))
+  // It has the operation of the first.
+  spill.keep(accepted('att_2'))
+  const { id, fence } = await sent(store, '3', 'att_3', withTrace('c'))
+  unsent.add({ attempt: 'att_3', task: id, fence })
+  await replay(world)
+  for (const [attempt, event, digit] of [
+    ['att_1', 'a spilled response was recorded', 'a'],
+    ['att_2', 'a spilled response was refused and set aside', 'b'],
+    ['att_3', 'an attempt was not sent', 'c'],
+  ] as const) {
+    const line = world.lines.find((one) => one.startsWith(event) && one.includes(`"attempt":"${attempt}"`))
+    assert.ok(line?.includes(`"trace_id":"${traceOf(digit)}"`), line ?? event)
+  }
+})
+
 it('an operation that was accepted for a task whose row is gone is shown to the operator', async () => {
   await using world = await openWorld()
   const { store } = world

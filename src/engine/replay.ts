@@ -5,6 +5,7 @@ import { apply } from '../core/states.ts'
 import type { Task, TaskError } from '../core/task.ts'
 import { eventsOf } from '../core/timeline.ts'
 import { leaseMs } from '../core/timing.ts'
+import { taskFields } from '../core/trace.ts'
 import type { EngineOptions } from './options.ts'
 import { recordFact } from './records.ts'
 import type { Unsent } from './unsent.ts'
@@ -29,7 +30,7 @@ async function recordSpilt({ store, spill, clock, log }: ReplayOptions): Promise
       return false
     })
     spill.drop(id)
-    log.warn('a spilled response was recorded', { task: attempt.task, attempt: id })
+    log.warn('a spilled response was recorded', { ...(await fieldsOf(store, attempt.task)), attempt: id })
   }
   for (const fact of spill.all()) {
     try {
@@ -40,16 +41,24 @@ async function recordSpilt({ store, spill, clock, log }: ReplayOptions): Promise
       // The store will never accept it, for example because the operation belongs to another attempt by now. The other
       // facts are still recorded.
       spill.setAside(fact.id)
-      log.error('a spilled response was refused and set aside', { attempt: fact.id, operation: fact.operation, error })
+      const { id: attempt, operation } = fact
+      const task = (await store.attempt(attempt).catch(() => undefined))?.task
+      const about = { ...(task !== undefined && (await fieldsOf(store, task))), attempt, operation, error }
+      log.error('a spilled response was refused and set aside', about)
     }
   }
 }
 
+/** The task and its trace, for a line of the log. Without its row the trace is unknown. */
+async function fieldsOf(store: ReplayOptions['store'], id: string): Promise<ReturnType<typeof taskFields>> {
+  return taskFields((await store.find(id).catch(() => undefined)) ?? { id, trace: null })
+}
+
 /** Queues each task again whose attempt was not sent. A note that fails stops neither the others nor the start. */
 async function requeueUnsent(options: ReplayOptions): Promise<void> {
-  const { unsent, log } = options
+  const { store, unsent, log } = options
   for (const note of unsent.all()) {
-    const about = { task: note.task, attempt: note.attempt }
+    const about = { ...(await fieldsOf(store, note.task)), attempt: note.attempt }
     try {
       if (await requeue(options, note)) log.info('an attempt was not sent', about)
       unsent.strike(note.task)
