@@ -39,7 +39,7 @@ interface QueueFigure {
 export const mostOwners = 1_000
 
 /** How far a service counts. docs/metrics.md says it, too. */
-export const figureLimits = { mostCounted: 50_000, mostAttempts: 1_000 }
+export const figureLimits = { mostCounted: 10_000, mostAttempts: 1_000 }
 
 export const workStates = ['held', 'running', 'storing'] as const
 
