@@ -9,6 +9,7 @@ import { newEndpoint } from './contract/webhooks.ts'
 import { cardOf, newTask, sent, taken } from './contract/world.ts'
 import { testStore } from './contract.ts'
 import { assertNoScan } from './quickest.fixture.ts'
+import { prepareFigures } from './sqlite/figures.ts'
 import { openSqlite } from './sqlite.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-sqlite-'))
@@ -241,6 +242,48 @@ it('counts for metrics up to its limits, without a look at the other tasks', asy
     const running = work.find(({ state }) => state === 'running')
     assert.deepEqual([queues[0]?.tasks, fetching, running?.tasks], [10, 10, 10])
   }, scan)
+})
+
+it('reads each figure in a turn of its own, so that polls come between them', async () => {
+  await wipe()
+  await using store = await open()
+  await sent(store, '4', 'att_4')
+  for (const [number, fields] of Object.entries<object>({ 1: {}, 2: { card: 'n' }, 3: { state: 'fetching' } }))
+    await store.insert(newTask(number, fields))
+  const times = Array.from({ length: 150 }, (_, at) => 1_000 + Math.abs(at - 100))
+  await Promise.all(
+    times.map((createdAt, at) =>
+      store.insert(newTask(String(100 + at), { owner: `o${100 + at}`, card: 'z', createdAt })),
+    ),
+  )
+  using database = new DatabaseSync(join(folder, 'filmgate.db'))
+  /** The statements of this turn. */
+  const turn = new Set<string>()
+  let most = 0
+  const note = (sql: string) => {
+    turn.add(sql)
+    most = Math.max(most, turn.size)
+    setImmediate(() => turn.clear())
+  }
+  const prepare = (sql: string) => {
+    const statement = database.prepare(sql)
+    return {
+      get(...given: string[]) {
+        note(sql)
+        return statement.get(...given)
+      },
+      all(...given: string[]) {
+        note(sql)
+        return statement.all(...given)
+      },
+    }
+  }
+  const { figures } = prepareFigures({ prepare } as unknown as DatabaseSync, async () => ['p', 'q'])
+  const wanted = { accounts: ['p', 'q'], mostCounted: 10, mostAttempts: 10 }
+  const { queues, fetching, open: held } = await figures(wanted)
+  assert.deepEqual([queues.length, fetching, held.length], [3, 1, 1])
+  assert.deepEqual(queues[2], { card: 'z', tasks: 10, oldestAt: 1_000 })
+  assert.equal(most, 1)
 })
 
 it('the database refuses to change or to remove an entry of the ledger', async () => {

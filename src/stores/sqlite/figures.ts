@@ -7,6 +7,7 @@ import {
   toWorkFigure,
   workStates,
 } from '../../core/figures.ts'
+import type { Row } from '../../core/row.ts'
 import { accountScope } from '../../core/turns.ts'
 import type { Store } from '../store.ts'
 
@@ -30,25 +31,31 @@ export function prepareFigures(reader: DatabaseSync, accountsInUse: Store['accou
 
   return {
     async figures({ accounts, mostCounted, mostAttempts }) {
-      const queues = await inTurns(cards(), (card) =>
-        toQueueFigure({ card, oldest: oldestOf(card), ...queueOf.get(card, mostCounted) }),
+      const queues = await forEach(cards(), async (card) => {
+        const oldest = await oldestOf(card)
+        return toQueueFigure({ card, oldest, ...(await inTurn(() => queueOf.get(card, mostCounted))) })
+      })
+      const work = await forEach(await inTurn(accountsInUse), (account) =>
+        forEach(workStates, async (state) =>
+          toWorkFigure({ account, state, ...(await inTurn(() => workOf.get(account, state, mostCounted))) }),
+        ),
       )
-      const work = await inTurns(await accountsInUse(), (account) =>
-        workStates.map((state) => toWorkFigure({ account, state, ...workOf.get(account, state, mostCounted) })),
-      )
-      const usedOf = (account: string) => Number(used.get(accountScope(account))?.used)
+      const usedOf = (account: string) => inTurn(() => Number(used.get(accountScope(account))?.used))
       return {
         queues,
         work: work.flat(),
-        slots: await inTurns(accounts, (account) => ({ account, used: usedOf(account) })),
-        fetching: Number(fetching.get(mostCounted)?.tasks),
-        pendingDeliveries: Number(pending.get(mostCounted)?.tasks),
-        open: open.all(mostAttempts).map(toAttemptFigure),
-        orphans: orphans.all(mostAttempts).map(toAttemptFigure),
+        slots: await forEach(accounts, async (account) => ({ account, used: await usedOf(account) })),
+        fetching: await inTurn(() => Number(fetching.get(mostCounted)?.tasks)),
+        pendingDeliveries: await inTurn(() => Number(pending.get(mostCounted)?.tasks)),
+        open: await inTurn(() => open.all(mostAttempts).map(toAttemptFigure)),
+        orphans: await inTurn(() => orphans.all(mostAttempts).map(toAttemptFigure)),
       }
     },
   }
 }
+
+/** Of so many owners the first task is read at once. */
+const ownersAtOnce = 100
 
 /** By steps from one card to the next in the index: a DISTINCT would read all queued tasks. */
 function prepareSteps(reader: DatabaseSync) {
@@ -59,20 +66,34 @@ function prepareSteps(reader: DatabaseSync) {
     `SELECT owner, created_at FROM tasks INDEXED BY tasks_queue
      WHERE state = 'queued' AND card = ? AND owner > ? ORDER BY owner, due_at LIMIT 1`,
   )
+  /** The times of the next heads, and the owner of the last one, or null if there are no more. */
+  const headsAfter = (card: string, after: string) => {
+    const times: number[] = []
+    let last: string | null = after
+    while (last !== null && times.length < ownersAtOnce) {
+      const row: Row | undefined = head.get(card, last)
+      if (row) times.push(Number(row.created_at))
+      last = row ? String(row.owner) : null
+    }
+    return { last, times }
+  }
   return {
-    *cards() {
-      for (let row = nextCard.get(''); row; row = nextCard.get(String(row.card))) yield String(row.card)
+    async *cards() {
+      const after = (card: string) => inTurn(() => nextCard.get(card))
+      for (let row = await after(''); row; row = await after(String(row.card))) yield String(row.card)
     },
     queueOf: reader.prepare(countUpTo("tasks INDEXED BY tasks_queue WHERE state = 'queued' AND card = ?")),
     /** When the oldest of a card was created, among the first of each owner. */
-    oldestOf(card: string): number | null {
-      let oldest: number | null = null
-      let row = head.get(card, '')
-      for (let owners = 0; row && owners < mostOwners; owners += 1) {
-        oldest = Math.min(Number(row.created_at), oldest ?? Number.POSITIVE_INFINITY)
-        row = head.get(card, String(row.owner))
+    async oldestOf(card: string): Promise<number | null> {
+      let oldest = Number.POSITIVE_INFINITY
+      let after: string | null = ''
+      for (let owners = 0; after !== null && owners < mostOwners; owners += ownersAtOnce) {
+        const from: string = after
+        const { last, times } = await inTurn(() => headsAfter(card, from))
+        oldest = Math.min(oldest, ...times)
+        after = last
       }
-      return oldest
+      return Number.isFinite(oldest) ? oldest : null
     },
     workOf: reader.prepare(
       countUpTo(
@@ -82,11 +103,17 @@ function prepareSteps(reader: DatabaseSync) {
   }
 }
 
-async function inTurns<Item, Result>(items: Iterable<Item>, read: (item: Item) => Result): Promise<Result[]> {
+/** Reads in a turn of the event loop that has no other statement of the figures. */
+async function inTurn<Result>(read: () => Result | Promise<Result>): Promise<Result> {
+  await new Promise(setImmediate)
+  return read()
+}
+
+async function forEach<Item, Result>(
+  items: Iterable<Item> | AsyncIterable<Item>,
+  read: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
   const results: Result[] = []
-  for (const item of items) {
-    results.push(read(item))
-    await new Promise(setImmediate)
-  }
+  for await (const item of items) results.push(await read(item))
   return results
 }
