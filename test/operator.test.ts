@@ -264,7 +264,13 @@ describe('a held task', () => {
     const id = take()
     const countOf = async (series: string) => {
       const text = await (await service.fetch('/metrics', { headers: { authorization: `Bearer ${secret}` } })).text()
-      return Number(text.split('\n').find((line) => line.startsWith(`${series} `))?.split(' ').at(-1) ?? 0)
+      return Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.split(' ')
+          .at(-1) ?? 0,
+      )
     }
     const counts = () =>
       Promise.all([

@@ -168,7 +168,10 @@ it('the time of a request to a provider is without its pauses', async () => {
   request.end('200')
   const lines = linesOf(await world.text())
   const series = 'filmgate_upstream_request_duration_seconds_sum{account="kling",call="send"}'
-  assert.ok(lines.includes(`${series} 0.75`), lines.find((line) => line.startsWith(series)))
+  assert.ok(
+    lines.includes(`${series} 0.75`),
+    lines.find((line) => line.startsWith(series)),
+  )
 })
 
 it('what an alert or a panel calls growth begins with 0', async () => {
@@ -219,7 +222,12 @@ it('the times and the money of a task are those of its row', async () => {
 it('an attempt of unknown outcome counts once, however often it is repeated', async () => {
   using world = openWorld()
   const task = newTask('1', { card: 'fast', account: 'kling', attempt: 'a', state: 'held' })
-  const open = { state: 'open', operation: null, settledAt: null, problem: { code: 'internal', message: 'no' } } as const
+  const open = {
+    state: 'open',
+    operation: null,
+    settledAt: null,
+    problem: { code: 'internal', message: 'no' },
+  } as const
   for (const id of ['a', 'a', 'b', 'a']) world.metrics.tasks.decided(task, { task, fact: { ...open, id } })
   world.metrics.tasks.decided(task, { task, fact: { ...open, id: 'a', state: 'abandoned', settledAt: 1 } })
   const lines = linesOf(await world.text()).filter((line) => line.startsWith('filmgate_attempts_total'))
@@ -238,11 +246,17 @@ it('a deleted task is cancelled: it costs what its last attempt cost, and brings
     using world = openWorld()
     use(world.metrics)
     const text = await world.text()
-    const valueOf = (series: string) => Number(text.split('\n').find((line) => line.startsWith(series))?.split(' ')[1])
+    const numberOf = (series: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(series))
+          ?.split(' ')[1],
+      )
     return [
-      valueOf('filmgate_tasks_ended_total{model="fast",outcome="cancelled"}'),
-      valueOf('filmgate_usage_cost_total{currency="CHF"}'),
-      valueOf('filmgate_usage_revenue_total{currency="CHF"}'),
+      numberOf('filmgate_tasks_ended_total{model="fast",outcome="cancelled"}'),
+      numberOf('filmgate_usage_cost_total{currency="CHF"}'),
+      numberOf('filmgate_usage_revenue_total{currency="CHF"}'),
     ]
   }
   const running = newTask('1', { ...about, state: 'running', startedAt: 2 })

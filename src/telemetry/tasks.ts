@@ -67,13 +67,11 @@ export function openTaskMeter(
 
   /** An attempt may be repeated again and again, each time without a response. */
   function count(account: string, { id, state }: Pick<AttemptFact, 'id' | 'state'>): void {
-    if (state !== 'open') {
-      unknown.delete(id)
-      return attempts({ account, outcome: state })
-    }
-    if (unknown.get(id)) return
-    unknown.set(id, true)
-    attempts({ account, outcome: 'unknown' })
+    const isUnknown = state === 'open'
+    if (isUnknown && unknown.get(id)) return
+    if (isUnknown) unknown.set(id, true)
+    else unknown.delete(id)
+    attempts({ account, outcome: isUnknown ? 'unknown' : state })
   }
 
   return {
