@@ -253,13 +253,15 @@ it('a process that was stopped reads the changes of tokens before a scrape, too'
   const operator = tokenOf('secret', { kind: 'operator', name: 'prometheus' })
   const access = openAccess({ tokens: [operator] })
   let isStopped = false
-  const app = buildApp({
+  await using app = buildApp({
     ...{ access, clock: manualClock(0), random: (count: number) => new Uint8Array(count) },
     ...{ log: { info() {}, warn() {}, error() {} }, store: {}, bucket: {}, healthOnly: true },
     metrics: { render: async () => 'filmgate_up 1', requests: { end() {} } },
     catchUp: () => (isStopped ? Promise.resolve().then(() => access.change({ remove: [idOf(operator)] })) : undefined),
   } as unknown as AppDependencies)
-  const scrape = async () => (await app.inject({ url: '/metrics', headers: asBearer('secret') })).statusCode
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const headers = { ...asBearer('secret'), connection: 'close' }
+  const scrape = async () => (await fetch(`${url}/metrics`, { headers })).status
   assert.equal(await scrape(), 200)
   isStopped = true
   assert.equal(await scrape(), 401)
