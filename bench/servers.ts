@@ -103,7 +103,14 @@ async function serve(wanted: ServerKind): Promise<number> {
 
 function measure(catalog: Catalog) {
   const build = { version: '', node: '', store: '', bucket: '', role: '' }
-  return openMetrics({ catalog, currencies: [], now: () => Date.now(), monotonic: () => performance.now(), build })
+  return openMetrics({
+    catalog,
+    currencies: [],
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    sleep: async () => {},
+    build,
+  })
 }
 
 async function openStore(wanted: ServerKind & { kind: 'app' }): Promise<Store> {

@@ -48,6 +48,7 @@ import { renewSecrets } from './secrets/renew.ts'
 import { openSecretKeys, withSealedSecrets } from './secrets.ts'
 import { openPostgres, openSqlite } from './stores/index.ts'
 import type { PoolUse, Store, StoreMeter } from './stores/store.ts'
+import { shareReads } from './telemetry/figures.ts'
 import { type Log, openTelemetry } from './telemetry/log.ts'
 import { openMetrics } from './telemetry/metrics.ts'
 import { openTraces } from './telemetry/traces.ts'
@@ -115,7 +116,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const telemetry = openTelemetry({ write: writeLog, now: () => time.now(), secrets: config.secrets })
   const { log } = telemetry
   if (folder.warning) log.warn('other users can read the data folder', { why: folder.warning })
-  const times = { now: () => time.now(), monotonic: () => performance.now() }
+  const times = { now: () => time.now(), monotonic: () => performance.now(), sleep: others.clock.sleep }
   const build = buildOf(config)
   const { prices } = config
   const currencies = prices ? [prices.currency, ...(prices.formerCurrencies ?? [])] : []
@@ -177,12 +178,15 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   }
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts: accounts.all, clock, log, since })
-  const figures = async () => {
+  const readFigures = async () => {
     await healths.refresh()
     return store.figures({ accounts: [...accounts.shown.keys()], ...figureLimits })
   }
+  const figures = shareReads(readFigures, () => clock.now())
   const countAlarms = (kind: AlarmKind) => alarms.active(kind).length
-  metrics.follow({ accounts: accounts.shown, figures, alarms: countAlarms, children: pool.children, connections })
+  const { refresh } = healths
+  const followed = { accounts: accounts.shown, refresh, figures, alarms: countAlarms, children: pool.children }
+  metrics.follow({ ...followed, connections })
 
   const tools = {
     bucket,

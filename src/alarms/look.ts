@@ -14,7 +14,7 @@ interface LookOptions {
   alarms: AlarmBook
   store: Pick<EndpointStore, 'endpoint'>
   /** Reads the health of the accounts, which processes share, and the figures of the store. */
-  figures: () => Promise<Figures>
+  figures: (mostAgeMs: number) => Promise<Figures>
   accounts: ReadonlyMap<string, AccountView>
   catalog: Catalog
   prices: PriceSettings | null
@@ -50,7 +50,7 @@ export function startAlarmLook(options: LookOptions): AsyncDisposable {
   async function look(): Promise<void> {
     for (const check of options.checks) await check()
     await alarms.sync()
-    const figures = await options.figures()
+    const figures = await options.figures(everyMs)
     lookAtAccounts(options)
     lookAtAttempts(options, figures)
     lookAtQueues(options, figures)

@@ -218,7 +218,7 @@ export const families = {
     name: 'filmgate_store_up',
     type: 'gauge',
     labels: [],
-    help: '1 if the figures of the store could be read, 0 if not: then they are absent.',
+    help: '1 if the store responds, 0 if not. The figures of the store are absent if they could not be read within 5 seconds.',
   },
   commitSeconds: {
     name: 'filmgate_store_commit_duration_seconds',

@@ -10,43 +10,61 @@ import type { LabelNames } from './labels.ts'
 /** All scrapes within this time get the same figures. */
 export const freshMs = 5_000
 
+/** For others, such as an operator who has just changed something. */
+const usualMs = 1_000
+
 interface AccountSources {
   /** The accounts that this process shows. */
   readonly accounts: () => ReadonlyMap<string, AccountView>
   readonly names: LabelNames
   readonly now: () => number
-  /** Undefined if the store can't be read. */
-  readonly figures: () => Promise<Figures | undefined>
 }
 
 interface FigureSources extends AccountSources {
   readonly catalog: Catalog
   /** They have an amount, even if it is 0. */
   readonly currencies: readonly string[]
+  /** What this scrape has read. */
+  readonly scraped: () => Scraped
 }
 
-/** One read for all callers within a few seconds. Undefined if it failed. */
-export function shareReads<Found>(read: () => Promise<Found>, now: () => number): () => Promise<Found | undefined> {
-  let last: { at: number; isOpen: boolean; found: Promise<Found | undefined> } | undefined
-  return () => {
+/** What a scrape reads from the store. */
+export interface Scraped {
+  /** A small read succeeded. */
+  readonly isUp: boolean
+  /** Undefined if they could not be read in time. */
+  readonly figures: Figures | undefined
+}
+
+/** Reads, unless a read is under way or the last result is younger than `mostAgeMs`. A failure is not kept. */
+export type SharedRead<Found> = (mostAgeMs?: number) => Promise<Found>
+
+export function shareReads<Found>(read: () => Promise<Found>, now: () => number): SharedRead<Found> {
+  let last: { at: number; isOpen: boolean; found: Promise<Found> } | undefined
+  return (mostAgeMs = usualMs) => {
     // The clock may have been set back.
-    if (last && (last.isOpen || Math.abs(now() - last.at) < freshMs)) return last.found
-    const begun = { at: now(), isOpen: true, found: read().catch(() => undefined) }
-    void begun.found.then(() => {
-      begun.isOpen = false
-    })
+    if (last && (last.isOpen || Math.abs(now() - last.at) < mostAgeMs)) return last.found
+    const begun = { at: now(), isOpen: true, found: read() }
     last = begun
+    begun.found.then(
+      () => {
+        begun.isOpen = false
+      },
+      () => {
+        last = undefined
+      },
+    )
     return begun.found
   }
 }
 
 /** What is read from the store at a scrape. */
 export function addFigures({ sampled }: Pick<Instruments, 'sampled'>, sources: FigureSources): void {
-  const { names, now, figures } = sources
+  const { names, now, scraped } = sources
   const add: Add = (family, read) =>
-    sampled(family, async () => {
-      const found = await figures()
-      return found ? read(found) : []
+    sampled(family, () => {
+      const { figures } = scraped()
+      return figures ? read(figures) : []
     })
   /** With 0 for each account that has none. */
   const byAccount = (found: readonly AttemptFigure[]) =>
@@ -61,7 +79,7 @@ export function addFigures({ sampled }: Pick<Instruments, 'sampled'>, sources: F
     ])
   const held = ({ open }: Figures) => open.filter((attempt) => isHeldAttempt(attempt, now()))
 
-  sampled(families.storeUp, async () => [{ value: (await figures()) ? 1 : 0 }])
+  sampled(families.storeUp, () => [{ value: Number(scraped().isUp) }])
   add(families.tasks, ({ queues, fetching, work }) =>
     toSamples('state', [
       ['fetching', fetching],
@@ -114,12 +132,11 @@ function addSlots(add: Add, { accounts, names }: FigureSources): void {
 
 const accountStates = ['active', 'draining', 'paused', 'credit', ...pauseReasons] as const
 
-/** The health of accounts. It needs no store: other processes report theirs through the figures. */
+/** The health of accounts. It needs no store: what other processes report was read before, if it could be. */
 export function addAccounts({ sampled }: Pick<Instruments, 'sampled'>, sources: AccountSources): void {
-  const { names, now, figures } = sources
+  const { names, now } = sources
   const add = (family: Family, read: (account: AccountView, labels: { account: string }) => Sample[]) =>
-    sampled(family, async () => {
-      await figures()
+    sampled(family, () => {
       const shown = [...sources.accounts().values()]
       return shown.flatMap((account) => read(account, { account: names.account(account.name) }))
     })

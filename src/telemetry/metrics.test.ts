@@ -7,6 +7,7 @@ import { healthy } from '../core/health.ts'
 import type { Task } from '../core/task.ts'
 import { newTask } from '../stores/contract/world.ts'
 import { type Family, families } from './families.ts'
+import { shareReads } from './figures.ts'
 import { openMetrics } from './metrics.ts'
 
 const nothing: Figures = {
@@ -26,7 +27,7 @@ function accountOf(name: string, fields: Partial<AccountView> = {}): AccountView
 }
 
 /** Metrics of two models and two accounts. */
-function openWorld(figures: () => Promise<Figures> = async () => nothing) {
+function openWorld(read: () => Promise<Figures> = async () => nothing, refresh = async () => {}) {
   const catalog = buildCatalog(
     ['fast', 'slow'].map((id) => ({ id }) as ModelCard),
     { quick: 'fast' },
@@ -34,16 +35,19 @@ function openWorld(figures: () => Promise<Figures> = async () => nothing) {
   )
   const accounts = new Map(['kling', 'studio@0123'].map((name) => [name, accountOf(name)]))
   const time = { now: 1_000_000, monotonic: 0 }
+  /** The end of the sleeps that begin now. */
+  const late = { end: Promise.withResolvers<void>() }
   const metrics = openMetrics({
     ...{ catalog, currencies: ['CHF'], build },
-    ...{ now: () => time.now, monotonic: () => time.monotonic },
+    ...{ now: () => time.now, monotonic: () => time.monotonic, sleep: () => late.end.promise },
   })
   const children = () => [{ job: 'verify' }, { job: null }]
   const alarms = (kind: string) => Number(kind === 'disk_low')
   const connections = () => ({ total: 3, idle: 1, awaited: 2 })
-  metrics.follow({ accounts, figures, alarms, children, connections })
+  const figures = shareReads(read, () => time.now)
+  metrics.follow({ accounts, refresh, figures, alarms, children, connections })
   return {
-    ...{ metrics, catalog, accounts, time },
+    ...{ metrics, catalog, accounts, time, late },
     text: () => metrics.render('text'),
     [Symbol.dispose]: () => metrics[Symbol.dispose](),
   }
@@ -362,7 +366,8 @@ it('an account is refused or failing until a request succeeds, and busy until it
 })
 
 it('a store that is down leaves out its figures, and nothing else', async () => {
-  using world = openWorld(() => Promise.reject(new Error('it is gone')))
+  const fail = () => Promise.reject(new Error('it is gone'))
+  using world = openWorld(fail, fail)
   world.metrics.tasks.created('fast')
   const series = seriesIn(await world.text())
   assert.ok(linesOf(await world.text()).includes('filmgate_store_up 0'))
@@ -375,17 +380,62 @@ it('a store that is down leaves out its figures, and nothing else', async () => 
   )
 })
 
+it('figures that can’t be read, or take too long, are left out of a scrape of a store that responds', async () => {
+  const figureIn = (text: string) => linesOf(text).find((line) => line.startsWith('filmgate_tasks{state="queued"}'))
+  using refused = openWorld(() => Promise.reject(new Error('a statement took too long')))
+  const text = await refused.text()
+  assert.deepEqual([figureIn(text), linesOf(text).includes('filmgate_store_up 1')], [undefined, true])
+  const slow = Promise.withResolvers<Figures>()
+  const begun = Promise.withResolvers<void>()
+  using world = openWorld(() => {
+    begun.resolve()
+    return slow.promise
+  })
+  const scrape = world.text()
+  await begun.promise
+  world.late.end.resolve()
+  const early = await scrape
+  assert.deepEqual([figureIn(early), linesOf(early).includes('filmgate_store_up 1')], [undefined, true])
+  world.late.end = Promise.withResolvers()
+  slow.resolve(nothing)
+  assert.equal(figureIn(await world.text()), 'filmgate_tasks{state="queued"} 0')
+})
+
+it('parts share a read of the store as far as its age allows, and no failure of it', async () => {
+  let [now, reads, isAway] = [0, 0, false]
+  const read = shareReads(
+    async () => {
+      reads += 1
+      if (isAway) throw new Error('away')
+      return reads
+    },
+    () => now,
+  )
+  assert.deepEqual(await Promise.all([read(0), read(), read(5_000)]), [1, 1, 1])
+  now = 4_000
+  assert.equal(await read(5_000), 1)
+  assert.equal(await read(), 2)
+  isAway = true
+  await assert.rejects(read(0), /away/)
+  isAway = false
+  assert.equal(await read(5_000), 4)
+})
+
 it('the store is read once for all scrapes within 5 seconds', async () => {
   let reads = 0
   const slow = Promise.withResolvers<Figures>()
+  const begun = Promise.withResolvers<void>()
   using world = openWorld(() => {
     reads += 1
+    begun.resolve()
     return slow.promise
   })
   const scrapes = [world.text(), world.text()]
+  await begun.promise
   // A read that takes long is not begun again.
   world.time.now += 60_000
   scrapes.push(world.text())
+  await new Promise(setImmediate)
   slow.resolve(nothing)
   await Promise.all(scrapes)
   assert.equal(reads, 1)

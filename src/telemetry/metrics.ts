@@ -2,10 +2,11 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { AccountView } from '../core/account.ts'
 import { type AlarmKind, alarmKindNames, alarmKinds } from '../core/alarms.ts'
 import type { Catalog } from '../core/catalog.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Figures } from '../core/figures.ts'
 import type { PoolUse, StoreMeter } from '../stores/store.ts'
 import { families } from './families.ts'
-import { addAccounts, addFigures, freshMs, shareReads } from './figures.ts'
+import { addAccounts, addFigures, freshMs, type Scraped, type SharedRead } from './figures.ts'
 import { type Instruments, openInstruments, toOpenMetrics, toSamples } from './instruments.ts'
 import { type LabelNames, openLabelNames } from './labels.ts'
 import { openRequests, type PollMeter, type RequestMeter } from './requests.ts'
@@ -52,8 +53,10 @@ export interface WorkMeter {
 interface MetricSources {
   /** The accounts that this process shows. */
   readonly accounts: ReadonlyMap<string, AccountView>
+  /** Reads the health of the accounts, which processes share. A small read: it tells whether the store responds. */
+  readonly refresh: () => Promise<void>
   /** Reads the figures of the store. */
-  readonly figures: () => Promise<Figures>
+  readonly figures: SharedRead<Figures>
   /** How many alarms of a kind are active. */
   readonly alarms: (kind: AlarmKind) => number
   /** The jobs of the child processes; null is idle. */
@@ -69,23 +72,24 @@ interface MetricOptions {
   now: () => number
   /** Milliseconds of a clock that is never set. */
   monotonic: () => number
+  sleep: Clock['sleep']
   build: { readonly [Name in (typeof families)['build']['labels'][number]]: string }
 }
 
-export function openMetrics({ catalog, currencies, now, monotonic, build }: MetricOptions): Metrics {
+export function openMetrics({ catalog, currencies, now, monotonic, sleep, build }: MetricOptions): Metrics {
   let sources: MetricSources | undefined
   let listeners = () => 0
   const accounts = () => sources?.accounts ?? new Map<string, AccountView>()
   const names = openLabelNames(catalog, accounts)
   const instruments = openInstruments(names.current)
-  const figures = shareReads(async () => sources?.figures(), now)
+  let scraped: Scraped = { isUp: false, figures: undefined }
   const { requests, polls } = openRequests(instruments, monotonic)
   instruments.sampled(families.listeners, () => [{ value: listeners() }])
   const tasks = openTaskMeter(instruments, { names, currencies, now })
   const work = openWorkMeter(instruments, names, monotonic)
   const commits = openCommitMeter(instruments, monotonic)
-  addFigures(instruments, { catalog, currencies, accounts, names, now, figures })
-  addAccounts(instruments, { accounts, names, now, figures })
+  addFigures(instruments, { catalog, currencies, accounts, names, now, scraped: () => scraped })
+  addAccounts(instruments, { accounts, names, now })
   addAlarms(instruments, (kind) => sources?.alarms(kind) ?? 0)
   addConnections(instruments, () => sources?.connections?.())
   const watch = addProcess(instruments, { now, build, children: () => sources?.children() ?? [] })
@@ -102,11 +106,25 @@ export function openMetrics({ catalog, currencies, now, monotonic, build }: Metr
       listeners = count
     },
     async render(format) {
+      scraped = await scrape(sources, sleep)
       const text = await instruments.render()
       return format === 'text' ? text : toOpenMetrics(text)
     },
     [Symbol.dispose]: () => watch[Symbol.dispose](),
   }
+}
+
+/** Prometheus waits for 10 seconds, and a scrape without figures is better than none. */
+const scrapeMs = 5_000
+
+async function scrape(sources: MetricSources | undefined, sleep: Clock['sleep']): Promise<Scraped> {
+  const over = new AbortController()
+  const late = sleep(scrapeMs, over.signal).then(() => undefined)
+  const inTime = <Found>(read: Promise<Found>) => Promise.race([read.catch(() => undefined), late])
+  const isUp = (sources && (await inTime(sources.refresh().then(() => true)))) ?? false
+  const figures = sources && isUp ? await inTime(sources.figures(freshMs)) : undefined
+  over.abort()
+  return { isUp, figures }
 }
 
 function openWorkMeter(
