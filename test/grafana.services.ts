@@ -48,6 +48,7 @@ const repeat = (values: string) => Array.from({ length: 60 }, () => values).join
 const causes: Readonly<Record<string, Series>> = {
   FilmgateProcessDown: { 'up{job="filmgate",instance="api"}': '0x180' },
   FilmgateStoreFailing: { 'filmgate_store_up{instance="api"}': '0x180' },
+  FilmgateFiguresMissing: { 'filmgate_store_up{instance="api"}': '1x180' },
   FilmgateBucketFailing: {
     'filmgate_bucket_operations_total{operation="put",result="failed"}': '0+1x180',
     'filmgate_bucket_operations_total{operation="put",result="ok"}': '0+1x180',
@@ -101,6 +102,7 @@ const causes: Readonly<Record<string, Series>> = {
 const healthy: Series = {
   'up{job="filmgate",instance="api"}': '1x180',
   'filmgate_store_up{instance="api"}': '1x180',
+  'filmgate_deliveries_waiting{instance="api"}': '3x180',
   'filmgate_bucket_operations_total{operation="put",result="ok"}': '0+10x180',
   'filmgate_bucket_operations_total{operation="put",result="failed"}': '1x180',
   'filmgate_account_state{account="a",state="active"}': '1x180',
