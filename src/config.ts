@@ -188,7 +188,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
       // The URLs contain tokens.
       ...[alarms.webhook?.url, alarms.webhook?.secret, alarms.slack].flatMap((secret) => secret ?? []),
       ...secretsIn(raw('secret-key').text),
-      ...Object.values(traces?.headers ?? {}).flatMap((value) => [value, ...value.split(' ')]),
+      ...secretHeaders(traces?.headers ?? {}),
     ],
     prices,
     outboundAllow,
@@ -204,6 +204,17 @@ function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistak
     if (!parseAllow(entry))
       mistakes.addUnknown(`outbound.allow[${at}]`, entry, fix, (quoted) => `${quoted} is not an address`)
   return allow
+}
+
+/**
+ * Values that may be keys, for the log to remove. Headers with keys may have any name. A short value, such as the name of a
+ * tenant, stays: it may be a word of other lines, too.
+ */
+function secretHeaders(headers: Readonly<Record<string, string>>): string[] {
+  const isSecret = ([name, value]: [string, string]) => /auth|key|token|secret/i.test(name) || value.length >= 16
+  return Object.entries(headers)
+    .filter(isSecret)
+    .flatMap(([, value]) => [value, ...value.split(' ')])
 }
 
 /** Each key of the setting, for the log to remove. */

@@ -46,6 +46,12 @@ it("OpenTelemetry's variables have their usual meaning", () => {
   assert.ok(secrets.includes('Bearer sekret-of-the-collector'))
 })
 
+it('headers that may be keys are hidden in the log, and short words are not', () => {
+  const OTEL_EXPORTER_OTLP_HEADERS = 'x-api-key=short-key,x-team=a-key-of-some-vendor,x-scope-orgid=production'
+  const { secrets } = load('', { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS })
+  assert.deepEqual(secrets.filter((secret) => /key|prod/.test(secret)).sort(), ['a-key-of-some-vendor', 'short-key'])
+})
+
 it('a path of the endpoint stays before the path of traces', () => {
   for (const path of ['/otlp', '/otlp/'])
     assert.equal(

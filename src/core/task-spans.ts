@@ -45,7 +45,7 @@ export async function recordTaskSpans({ traces, store, accounts }: EndContext, e
     context: queued,
     parentId: trace.spanId,
     startedAt: end.task.createdAt,
-    endedAt: sent[0]?.openedAt ?? end.at,
+    endedAt: Math.max(end.task.createdAt, sent[0]?.openedAt ?? end.at),
     attributes: { 'filmgate.task.id': id },
     error: null,
   })
@@ -77,7 +77,7 @@ function taskSpan(
     context: trace,
     parentId: trace.parentId,
     startedAt: task.createdAt,
-    endedAt: at,
+    endedAt: Math.max(task.createdAt, at),
     error: task.error?.code ?? null,
     attributes: {
       'filmgate.task.id': task.id,
