@@ -49,7 +49,8 @@ it("OpenTelemetry's variables have their usual meaning", () => {
 it('headers that may be keys are hidden in the log, and short words are not', () => {
   const OTEL_EXPORTER_OTLP_HEADERS = 'x-api-key=short-key,x-team=a-key-of-some-vendor,x-scope-orgid=production'
   const { secrets } = load('', { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS })
-  assert.deepEqual(secrets.filter((secret) => /key|prod/.test(secret)).sort(), ['a-key-of-some-vendor', 'short-key'])
+  const hidden = new Set(secrets.filter((secret) => /key|prod/.test(secret)))
+  assert.deepEqual([...hidden].sort(), ['a-key-of-some-vendor', 'short-key'])
 })
 
 it('a path of the endpoint stays before the path of traces', () => {

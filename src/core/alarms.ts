@@ -104,7 +104,8 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   endpoint_dead: {
     severity: 'warning',
     cause: 'A webhook endpoint of a client responded with 410, or did not accept an event for three days.',
-    firstAid: 'Notify the owner of the endpoint. The owner enables it with `filmgate webhooks enable ID` after a repair.',
+    firstAid:
+      'Notify the owner of the endpoint. The owner enables it with `filmgate webhooks enable ID` after a repair.',
     lastsMs: 24 * hour,
   },
   price_stale: {

@@ -135,7 +135,11 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   }
 
   /** A failure here changes nothing about the task. */
-  async function cleanUp(task: Task, { name: worker }: Worker, afterwards: () => Promise<void>): Promise<void> {
+  async function cleanUp(
+    task: Task,
+    { name: worker }: Pick<Worker, 'name'>,
+    afterwards: () => Promise<void>,
+  ): Promise<void> {
     try {
       await afterwards()
       cleanups.worked(worker)
