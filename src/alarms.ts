@@ -1,5 +1,4 @@
-import { openLocalAlarms } from './alarms/local.ts'
-import type { AlarmQueue } from './alarms/push.ts'
+import { type LocalAlarms, openLocalAlarms } from './alarms/local.ts'
 import { type Alarm, type AlarmDetails, type AlarmKind, alarmKinds, newAlarmId, toSubject } from './core/alarms.ts'
 import type { Clock, Random } from './core/clock.ts'
 import { openOutage } from './core/outage.ts'
@@ -26,10 +25,6 @@ export interface AlarmBook extends Alarms {
   readonly local: LocalAlarms
   /** Calls back after an alarm was raised or cleared here. Returns a function that ends this. */
   onChange(listener: () => void): () => void
-}
-
-export interface LocalAlarms extends AlarmQueue {
-  active(): readonly Alarm[]
 }
 
 /** What this process last reported about a kind and a subject. */

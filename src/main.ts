@@ -10,7 +10,7 @@ import { diagnose } from './accounts/doctor.ts'
 import { openHealths } from './accounts/healths.ts'
 import { localise, openAccounts } from './accounts.ts'
 import { startAlarmLook } from './alarms/look.ts'
-import { type AlarmQueue, startAlarmPush } from './alarms/push.ts'
+import { startAlarmPush } from './alarms/push.ts'
 import { watchUpstreams } from './alarms/upstreams.ts'
 import { openAlarms } from './alarms.ts'
 import { type AppDependencies, buildApp, buildOperatorApp } from './api/app.ts'
@@ -273,7 +273,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     // The result is not kept: `/readyz` would report it for 5 seconds after an outage began.
     checks: [() => readiness(0), () => quietly(checkSpace), () => quietly(stored.checkAll), upstreams.check],
   }
-  const queues = [alarms.local, alarmQueueOf(store)]
+  const queues = [alarms.local, store]
   const push = { ...common, outbound, queues, receivers: config.alarms, onChange: alarms.onChange }
   const works: AsyncDisposable[] =
     config.role === 'api'
@@ -387,11 +387,6 @@ async function warnOfBucket(bucket: Bucket, log: Log): Promise<void> {
 /** The check raises its alarm itself. */
 async function quietly(check: () => Promise<unknown>): Promise<void> {
   await check().catch(() => {})
-}
-
-function alarmQueueOf(store: Store): AlarmQueue {
-  const { unsentAlarms: unsent, claimAlarm: claim, recordAlarmSent: recordSent, lastAlarmSent: lastSent } = store
-  return { unsent, claim, recordSent, lastSent }
 }
 
 function addressOf(address: ReturnType<Server['address']>, host: string): string {

@@ -1,6 +1,13 @@
-import type { LocalAlarms } from '../alarms.ts'
 import { type Alarm, type AlarmDetails, type AlarmKind, newAlarmId } from '../core/alarms.ts'
 import type { Clock, Random } from '../core/clock.ts'
+import type { AlarmStore } from '../stores/store.ts'
+
+/** Alarms that have to be sent: those of the store, or those of this process. */
+export type AlarmQueue = Pick<AlarmStore, 'unsentAlarms' | 'claimAlarm' | 'recordAlarmSent' | 'lastAlarmSent'>
+
+export interface LocalAlarms extends AlarmQueue {
+  active(): readonly Alarm[]
+}
 
 interface LocalOptions {
   clock: Clock
@@ -57,19 +64,19 @@ export function openLocalAlarms({ clock, random, reportRaised, reportCleared }: 
       reportCleared(cleared)
     },
     active: () => [...alarms.values()].filter(({ clearedAt }) => clearedAt === null),
-    unsent: async () =>
+    unsentAlarms: async () =>
       [...alarms.values()].filter(
         ({ raiseSentAt, clearedAt, clearSentAt }) =>
           raiseSentAt === null || (clearedAt !== null && clearSentAt === null),
       ),
     // No other process has it.
-    claim: async (id) => find(id)?.[1],
-    async recordSent(id, event, at) {
+    claimAlarm: async (id) => find(id)?.[1],
+    async recordAlarmSent(id, event, at) {
       const [key, alarm] = find(id) ?? []
       if (key === undefined || !alarm) return
       if (event === 'raised' && at > 0) lastSent.set(key, at)
       alarms.set(key, { ...alarm, ...(event === 'raised' ? { raiseSentAt: at } : { clearSentAt: at }) })
     },
-    lastSent: async (kind, subject) => lastSent.get(keyOf(kind, subject)) ?? 0,
+    lastAlarmSent: async (kind, subject) => lastSent.get(keyOf(kind, subject)) ?? 0,
   }
 }
