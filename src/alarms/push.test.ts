@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { until } from '../../test/service.ts'
 import { openAlarms } from '../alarms.ts'
+import type { AlarmReceivers } from '../core/alarms.ts'
 import { manualClock } from '../core/clock.fixture.ts'
 import { sign } from '../core/signature.ts'
 import { openRandom } from '../main/random.ts'
 import type { Outbound, Posted } from '../outbound.ts'
 import { openSqlite } from '../stores/sqlite.ts'
-import { type AlarmReceivers, startAlarmPush } from './push.ts'
+import { startAlarmPush } from './push.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-push-'))
 after(() => rmSync(folder, { recursive: true }))

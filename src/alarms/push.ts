@@ -1,4 +1,4 @@
-import { type Alarm, type AlarmEvent, describeAlarm } from '../core/alarms.ts'
+import { type Alarm, type AlarmEvent, type AlarmReceivers, describeAlarm } from '../core/alarms.ts'
 import { openBell } from '../core/bell.ts'
 import { openBounded } from '../core/bounded.ts'
 import type { Clock } from '../core/clock.ts'
@@ -8,13 +8,6 @@ import { isAccepted } from '../core/webhook.ts'
 import type { Outbound, Posted } from '../outbound.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type AlarmQueue, flapMs } from './local.ts'
-
-/** Where alarms are sent. The URLs contain tokens: they are never logged. */
-export interface AlarmReceivers {
-  readonly webhook: { readonly url: string; readonly secret: string } | null
-  /** The URL of an incoming webhook of Slack. */
-  readonly slack: string | null
-}
 
 interface PushOptions {
   queues: readonly AlarmQueue[]

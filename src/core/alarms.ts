@@ -169,6 +169,13 @@ export type AlarmStatus = (typeof alarmStatuses)[number]
 /** The two events that are sent to the operator. */
 export type AlarmEvent = 'raised' | 'cleared'
 
+/** Where alarms are sent. The URLs contain tokens: they are never logged. */
+export interface AlarmReceivers {
+  readonly webhook: { readonly url: string; readonly secret: string } | null
+  /** The URL of an incoming webhook of Slack. */
+  readonly slack: string | null
+}
+
 /** How long cleared alarms are kept. */
 export const alarmsKeptMs = 30 * 24 * hour
 
