@@ -163,6 +163,11 @@ export interface AlarmReport extends Pick<Alarm, 'id' | 'kind' | 'subject' | 'de
   readonly at: number
 }
 
+/** For each kind and subject at most one alarm is active. */
+export function alarmKey({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>): string {
+  return `${kind} ${subject}`
+}
+
 export const alarmStatuses = ['active', 'cleared', 'all'] as const
 export type AlarmStatus = (typeof alarmStatuses)[number]
 
