@@ -78,13 +78,13 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
   /** Sends one event of the alarm. False if it has to wait. */
   async function send(queue: AlarmQueue, found: Alarm): Promise<boolean> {
     const now = clock.now()
-    const isSkipped = await skips(queue, found, now)
-    if (isSkipped === 'later') return false
+    const verdict = await judge(queue, found, now)
+    if (verdict === 'later') return false
     const alarm = await queue.claimAlarm(found.id, now, now + leaseMs)
     if (!alarm) return false
     // Another process may have sent its start since it was read.
     const event = alarm.raiseSentAt === null ? 'raised' : 'cleared'
-    if (event === 'cleared' ? alarm.raiseSentAt === 0 : isSkipped) {
+    if (event === 'cleared' ? alarm.raiseSentAt === 0 : verdict === 'skip') {
       await queue.recordAlarmSent(alarm.id, event, 0)
       return true
     }
@@ -129,14 +129,14 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
 }
 
 /** Whether an event is not sent, or not yet. */
-async function skips(queue: AlarmQueue, alarm: Alarm, now: number): Promise<boolean | 'later'> {
+async function judge(queue: AlarmQueue, alarm: Alarm, now: number): Promise<'send' | 'skip' | 'later'> {
   const { kind, subject, raiseSentAt, clearedAt } = alarm
   // Its start was not sent, so its end is not news.
-  if (raiseSentAt !== null) return raiseSentAt === 0
-  if (clearedAt !== null && now - clearedAt > oldMs) return true
+  if (raiseSentAt !== null) return raiseSentAt === 0 ? 'skip' : 'send'
+  if (clearedAt !== null && now - clearedAt > oldMs) return 'skip'
   const last = await queue.lastAlarmSent(kind, subject)
-  if (last === 0 || Math.abs(now - last) >= flapMs) return false
-  return clearedAt === null ? 'later' : true
+  if (last === 0 || Math.abs(now - last) >= flapMs) return 'send'
+  return clearedAt === null ? 'later' : 'skip'
 }
 
 function receiversOf({ receivers: { webhook, slack }, outbound, clock }: PushOptions, stop: AbortSignal): Receiver[] {
