@@ -9,7 +9,7 @@ import type { Outbound, Posted } from '../outbound.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type AlarmQueue, flapMs } from './local.ts'
 
-interface PushOptions {
+export interface PushOptions {
   queues: readonly AlarmQueue[]
   receivers: AlarmReceivers
   outbound: Pick<Outbound, 'postTrusted'>
