@@ -17,7 +17,9 @@ it('a store that does not respond leaves the status incomplete: one line at its 
   }
   const readiness = async () => ({ status: 'ok', reason: null, store: 'ok', bucket: 'ok' })
   const healths = { refresh: async () => {} }
-  const dependencies = { store, readiness, healths, clock, log, accounts: new Map() } as unknown as StatusDependencies
+  const service = { name: 'web-1', version: '1.0.0', store: 'sqlite', bucket: 'disk' }
+  const parts = { store, readiness, healths, clock, log, accounts: new Map(), localAlarms: () => [], bucketLimit: 0 }
+  const dependencies = { ...parts, service } as unknown as StatusDependencies
   const { handler } = statusRoute(dependencies, { all: async () => 7 })
   const ask = handler as unknown as () => Promise<{ tasks: object | null; stored_bytes: number | null }>
 

@@ -1,23 +1,28 @@
 import { type AccountHealth, type AccountView, type Healths, isLocalName } from '../../core/account.ts'
 import { type Alarm, describeAlarm } from '../../core/alarms.ts'
+import type { Clock } from '../../core/clock.ts'
 import { type Figures, figureLimits } from '../../core/figures.ts'
 import { openOutage } from '../../core/outage.ts'
-import type { AlarmStore, FigureStore, HealthStore, ProbeStore } from '../../stores/store.ts'
+import type { AlarmStore, FigureStore, HealthStore } from '../../stores/store.ts'
+import type { Log } from '../../telemetry/log.ts'
 import { OperatorStatus } from '../../wire/alarms.ts'
-import { type HealthDependencies, openReadiness } from '../health.ts'
+import type { HealthDependencies } from '../health.ts'
 import type { Route } from '../route.ts'
 import type { StoredBytes } from '../stored-bytes.ts'
 import { iso } from '../wire.ts'
 import { describeHealth } from './accounts.ts'
 
 export interface StatusDependencies extends HealthDependencies {
-  store: ProbeStore & FigureStore & Pick<AlarmStore, 'alarms'> & Pick<HealthStore, 'healths'>
+  store: FigureStore & Pick<AlarmStore, 'alarms'> & Pick<HealthStore, 'healths'>
   accounts: ReadonlyMap<string, AccountView>
   healths: Healths
+  clock: Clock
+  log: Log
   /** Active alarms about the store itself, which this process keeps in memory. */
-  localAlarms?: () => readonly Alarm[]
-  bucketLimit?: number
-  service?: ServiceFacts
+  localAlarms: () => readonly Alarm[]
+  /** 0 is no limit. */
+  bucketLimit: number
+  service: ServiceFacts
 }
 
 /** What the status says about the process that responds. */
@@ -28,8 +33,6 @@ interface ServiceFacts {
   readonly store: string
   readonly bucket: string
 }
-
-const unnamed: ServiceFacts = { name: 'this process', version: 'unknown', store: 'sqlite', bucket: 'disk' }
 
 /** A process reports every 5 seconds that it lives. */
 const seenMs = 60_000
@@ -48,8 +51,7 @@ export function statusRoute(dependencies: StatusDependencies, stored: Pick<Store
 }
 
 function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
-  const { accounts, clock, log, localAlarms = () => [], bucketLimit = 0, service = unnamed } = dependencies
-  const check = dependencies.readiness ?? openReadiness(dependencies)
+  const { accounts, clock, log, localAlarms, bucketLimit, service, readiness } = dependencies
   const lines = { down: 'the status is incomplete: the store does not respond', up: 'the status is complete again' }
   const outage = openOutage({ log, clock, ...lines, level: 'warn' })
   /** Null while the store does not respond. */
@@ -64,7 +66,7 @@ function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 
     }
   }
   return async (): Promise<OperatorStatus> => {
-    const health = await check()
+    const health = await readiness()
     const rows = await read()
     const now = clock.now()
     return {
