@@ -234,6 +234,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     corsOrigins: config.corsOrigins,
     checkSpace,
     alarms,
+    figures,
     localAlarms: alarms.local.active,
     readiness,
     bucketLimit: config.bucketLimit,

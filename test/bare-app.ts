@@ -1,8 +1,9 @@
 import { type AppDependencies, buildApp } from '../src/api/app.ts'
 import { openReadiness } from '../src/api/health.ts'
 import { openStoredBytes } from '../src/api/stored-bytes.ts'
+import { figureLimits } from '../src/core/figures.ts'
 
-type Added = 'readiness' | 'stored' | 'localAlarms' | 'bucketLimit' | 'service'
+type Added = 'readiness' | 'stored' | 'figures' | 'localAlarms' | 'bucketLimit' | 'service'
 
 /** The API without the rest of a service: no limit on stored bytes, and no alarms. */
 export function buildBareApp(parts: Omit<AppDependencies, Added>) {
@@ -10,6 +11,7 @@ export function buildBareApp(parts: Omit<AppDependencies, Added>) {
     ...parts,
     readiness: openReadiness(parts),
     stored: openStoredBytes(parts),
+    figures: () => parts.store.figures({ accounts: [...parts.accounts.keys()], ...figureLimits }),
     localAlarms: () => [],
     bucketLimit: 0,
     service: { name: 'this process', version: 'unknown', store: 'sqlite', bucket: 'disk' },

@@ -1,9 +1,9 @@
-import { type AccountHealth, type AccountView, type Healths, isLocalName } from '../../core/account.ts'
+import { type AccountHealth, type AccountView, isLocalName } from '../../core/account.ts'
 import { type Alarm, describeAlarm } from '../../core/alarms.ts'
 import type { Clock } from '../../core/clock.ts'
-import { type Figures, figureLimits } from '../../core/figures.ts'
+import type { Figures } from '../../core/figures.ts'
 import { openOutage } from '../../core/outage.ts'
-import type { AlarmStore, FigureStore, HealthStore } from '../../stores/store.ts'
+import type { AlarmStore, HealthStore } from '../../stores/store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { OperatorStatus } from '../../wire/alarms.ts'
 import type { HealthDependencies } from '../health.ts'
@@ -13,9 +13,10 @@ import { iso } from '../wire.ts'
 import { describeHealth } from './accounts.ts'
 
 export interface StatusDependencies extends HealthDependencies {
-  store: FigureStore & Pick<AlarmStore, 'alarms'> & Pick<HealthStore, 'healths'>
+  store: Pick<AlarmStore, 'alarms'> & Pick<HealthStore, 'healths'>
   accounts: ReadonlyMap<string, AccountView>
-  healths: Healths
+  /** Reads the health of the accounts, which processes share, and the figures of the store. */
+  figures: () => Promise<Figures>
   clock: Clock
   log: Log
   /** Active alarms about the store itself, which this process keeps in memory. */
@@ -97,11 +98,10 @@ function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 
   }
 }
 
-async function readRows({ store, accounts, healths }: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
-  await healths.refresh()
-  const wanted = { accounts: [...accounts.keys()], ...figureLimits }
+async function readRows(dependencies: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
+  const { store } = dependencies
   const [figures, alarms, reports, bytes] = await Promise.all([
-    store.figures(wanted),
+    dependencies.figures(),
     store.alarms({ status: 'active', limit: mostAlarms }),
     store.healths(),
     stored.all(),
