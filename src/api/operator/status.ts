@@ -1,7 +1,7 @@
 import { type AccountHealth, type AccountView, isLocalName } from '../../core/account.ts'
 import { type Alarm, describeAlarm } from '../../core/alarms.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Figures } from '../../core/figures.ts'
+import { type Figures, tasksByState } from '../../core/figures.ts'
 import { openOutage } from '../../core/outage.ts'
 import type { AlarmStore, HealthStore } from '../../stores/store.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -83,7 +83,7 @@ function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 
         { name: service.name, last_seen: iso(now), responded: true },
         ...othersIn(rows?.reports ?? [], now).filter(({ name }) => name !== service.name),
       ],
-      tasks: rows && tasksIn(rows.figures),
+      tasks: rows && tasksByState(rows.figures),
       queues: queuesIn(rows?.figures.queues ?? [], now),
       accounts: [...accounts.values()].map(({ name, provider, mode = 'active', concurrency, health }) => ({
         name,
@@ -117,18 +117,6 @@ function othersIn(reports: readonly AccountHealth[], now: number) {
     if (isLocalName(account) && now - changedAt < seenMs) seen.set(name, Math.max(changedAt, seen.get(name) ?? 0))
   }
   return [...seen].map(([name, at]) => ({ name, last_seen: iso(at), responded: false }))
-}
-
-function tasksIn({ fetching, queues, work }: Figures) {
-  const inState = (state: (typeof work)[number]['state']) =>
-    work.reduce((sum, one) => sum + (one.state === state ? one.tasks : 0), 0)
-  return {
-    fetching,
-    queued: queues.reduce((sum, { tasks }) => sum + tasks, 0),
-    held: inState('held'),
-    running: inState('running'),
-    storing: inState('storing'),
-  }
 }
 
 function queuesIn(queues: Figures['queues'], now: number) {
