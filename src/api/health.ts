@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { AlarmKind } from '../core/alarms.ts'
 import type { Clock } from '../core/clock.ts'
-import { openOutages } from '../core/outage.ts'
+import { openOutage } from '../core/outage.ts'
 import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
 import type { ProbeStore } from '../stores/store.ts'
 import type { Alarms } from '../telemetry/alarms.ts'
@@ -121,10 +121,10 @@ async function lookFor(bucket: Bucket): Promise<void> {
 /** Logs each fault once, and its end. */
 function openReport(tools: Pick<ReadinessOptions, 'log' | 'clock'>, subject: string) {
   const lines = { down: `${subject} can't be written`, up: `${subject} can be written again` }
-  const outages = openOutages({ ...tools, ...lines })
+  const outage = openOutage({ ...tools, ...lines })
   return (found: StorageState, cause?: unknown) => {
-    if (found === 'ok') outages.worked(subject)
-    else outages.failed(subject, { found, cause }, found)
+    if (found === 'ok') outage.worked()
+    else outage.failed({ found, cause }, found)
   }
 }
 
