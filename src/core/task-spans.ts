@@ -1,5 +1,6 @@
 import type { Attempt } from './attempt.ts'
 import type { LedgerEntry } from './ledger.ts'
+import { fromMicros } from './money.ts'
 import type { Task, TaskEvent } from './task.ts'
 import { type Attributes, attemptContext, type EndedSpan, readTaskTrace, type TaskTrace, type Traces } from './trace.ts'
 
@@ -147,7 +148,7 @@ function amount(name: string, entries: readonly LedgerEntry[], isWanted: (entry:
   const [first] = wanted
   if (!first) return {}
   const micros = wanted.reduce((sum, entry) => sum + entry.amount, 0)
-  return { [name]: micros / 1_000_000, 'filmgate.currency': first.currency }
+  return { [name]: fromMicros(micros), 'filmgate.currency': first.currency }
 }
 
 function messageOf(prompt: string): string {
