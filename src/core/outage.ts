@@ -20,7 +20,7 @@ interface OutageOptions {
   calmMs?: number
 }
 
-export interface Outages {
+interface Outages {
   /** `fields` are of this failure. Within an outage, only the first failure of each kind is logged. */
   failed(key: string, fields: Record<string, unknown>, kind?: string): void
   worked(key: string, fields?: Record<string, unknown>): void
@@ -49,7 +49,7 @@ export function openOutages(options: OutageOptions): Outages {
   // The clock may have been set back.
   const age = ({ lastAt }: OpenOutage) => Math.abs(clock.now() - lastAt)
 
-  function begin(key: string): OpenOutage | undefined {
+  function begin(): OpenOutage | undefined {
     const [oldest] = open
     if (open.size >= mostOpen && oldest) {
       if (age(oldest[1]) < staleMs) return undefined
@@ -66,10 +66,10 @@ export function openOutages(options: OutageOptions): Outages {
   /** The outage that a failure belongs to. A success may have ended the one before it without a line, as the calm had to come. */
   function current(key: string): OpenOutage | undefined {
     const outage = open.get(key)
-    if (!outage) return begin(key)
+    if (!outage) return begin()
     const isOver = outage.workedAt >= outage.lastAt && age(outage) >= calmMs
     if (isOver) end(key, outage, outage.workedAt, {})
-    return isOver || age(outage) >= staleMs ? begin(key) : outage
+    return isOver || age(outage) >= staleMs ? begin() : outage
   }
 
   return {
@@ -95,7 +95,7 @@ export function openOutages(options: OutageOptions): Outages {
 }
 
 export interface Outage {
-  failed(fields: Record<string, unknown>): void
+  failed(fields: Record<string, unknown>, kind?: string): void
   worked(): void
 }
 
@@ -103,7 +103,7 @@ export interface Outage {
 export function openOutage(options: OutageOptions): Outage {
   const outages = openOutages(options)
   return {
-    failed: (fields) => outages.failed('', fields),
+    failed: (fields, kind) => outages.failed('', fields, kind),
     worked: () => outages.worked(''),
   }
 }

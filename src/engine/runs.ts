@@ -106,8 +106,9 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   /** Writes the decision. Returns whether the task goes on at once, with its next worker and the same lease. */
   async function conclude(run: Run, decision: Decision): Promise<boolean> {
     if ('remove' in decision) {
-      await spans.taskRemoved(run.task)
+      const sendSpans = await spans.removing(run.task)
       await records.remove(run, decision)
+      sendSpans()
       if (decision.work) log.info('deleted task removed', { ...taskFields(run.task), work: decision.work })
       return false
     }

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { Bucket, OpenObject } from '../../buckets/bucket.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Handover } from '../../core/handover.ts'
-import { type Outages, openOutages } from '../../core/outage.ts'
+import { type Outage, openOutage } from '../../core/outage.ts'
 import { Problem } from '../../core/problem.ts'
 import type { ByteRange } from '../../core/range.ts'
 import type { Asset, Task } from '../../core/task.ts'
@@ -43,7 +43,7 @@ export function chooseHandover(handover: Handover, tools: Tools): (request: Asse
   if (handover === 'proxy') {
     const buffers = openBuffers()
     const lines = { down: 'a stored video could not be sent', up: 'stored videos are sent again' }
-    const cuts = openOutages({ log: tools.log, clock, ...lines, calmMs: cutCalmMs })
+    const cuts = openOutage({ log: tools.log, clock, ...lines, calmMs: cutCalmMs })
     return (request) => sendOurselves(request, { ...tools, buffers, cuts })
   }
   if (handover === 'redirect') {
@@ -65,7 +65,7 @@ export function chooseHandover(handover: Handover, tools: Tools): (request: Asse
 
 async function sendOurselves(
   { task, asset, range, confirm, reply, measured }: AssetRequest,
-  { bucket, soundness, buffers, cuts }: Tools & { buffers: Buffers; cuts: Outages },
+  { bucket, soundness, buffers, cuts }: Tools & { buffers: Buffers; cuts: Outage },
 ): Promise<FastifyReply> {
   if (!(await waitForTurn(reply))) return reply.hijack()
   const object = await openAsset(bucket, { asset, range, confirm })
@@ -83,10 +83,10 @@ async function sendOurselves(
       isCut = true
       const cause = error instanceof Problem ? (error.cause ?? error) : error
       const about = { request: reply.request.id, ...taskFields(task) }
-      cuts.failed('', { ...about, key: asset.key, cause }, task.id)
+      cuts.failed({ ...about, key: asset.key, cause }, task.id)
     },
   })
-  if (!isCut) cuts.worked('')
+  if (!isCut) cuts.worked()
   return sent
 }
 
