@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { FastifyRequest } from 'fastify'
+import { buildBareApp } from '../test/bare-app.ts'
 import { openAccess } from './access.ts'
-import { type AppDependencies, buildApp } from './api/app.ts'
+import type { AppDependencies } from './api/app.ts'
 import { authenticate } from './api/auth.ts'
 import { loadConfig } from './config.ts'
 import { manualClock } from './core/clock.fixture.ts'
@@ -27,7 +28,7 @@ function openProcess() {
   const clock = manualClock(0)
   const random = (count: number) => new Uint8Array(count)
   const log = { info() {}, warn() {}, error() {} }
-  const app = buildApp({
+  const app = buildBareApp({
     access,
     catalog,
     clock,
@@ -253,7 +254,7 @@ it('a process that was stopped reads the changes of tokens before a scrape, too'
   const operator = tokenOf('secret', { kind: 'operator', name: 'prometheus' })
   const access = openAccess({ tokens: [operator] })
   let isStopped = false
-  await using app = buildApp({
+  await using app = buildBareApp({
     ...{ access, clock: manualClock(0), random: (count: number) => new Uint8Array(count) },
     ...{ log: { info() {}, warn() {}, error() {} }, store: {}, bucket: {}, healthOnly: true },
     metrics: { render: async () => 'filmgate_up 1', requests: { end() {} } },

@@ -10,6 +10,7 @@ import type { FileSettings } from './config/schema.ts'
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens, warningsOfPatterns } from './config/tokens.ts'
 import { readTraces } from './config/traces.ts'
+import type { AlarmReceivers } from './core/alarms.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
 import type { PriceSettings } from './core/prices.ts'
@@ -82,9 +83,7 @@ export interface Config {
   warningsOfModels(catalog: Catalog): string[]
 }
 
-interface AlarmSettings {
-  readonly webhook: { readonly url: string; readonly secret: string } | null
-  readonly slack: string | null
+interface AlarmSettings extends AlarmReceivers {
   readonly queueAgeMs: number
 }
 
@@ -188,7 +187,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
       // The URLs contain tokens.
       ...[alarms.webhook?.url, alarms.webhook?.secret, alarms.slack].flatMap((secret) => secret ?? []),
       ...secretsIn(raw('secret-key').text),
-      ...Object.values(traces?.headers ?? {}).flatMap((value) => [value, ...value.split(' ')]),
+      ...secretHeaders(traces?.headers ?? {}),
     ],
     prices,
     outboundAllow,
@@ -204,6 +203,17 @@ function readAllow({ allow = [] }: NonNullable<FileSettings['outbound']>, mistak
     if (!parseAllow(entry))
       mistakes.addUnknown(`outbound.allow[${at}]`, entry, fix, (quoted) => `${quoted} is not an address`)
   return allow
+}
+
+/**
+ * Values that may be keys, for the log to remove. Headers with keys may have any name. A short value, such as the name of a
+ * tenant, stays: it may be a word of other lines, too.
+ */
+function secretHeaders(headers: Readonly<Record<string, string>>): string[] {
+  const isSecret = ([name, value]: [string, string]) => /auth|key|token|secret/i.test(name) || value.length >= 16
+  return Object.entries(headers)
+    .filter(isSecret)
+    .flatMap(([, value]) => [value, ...value.split(' ')])
 }
 
 /** Each key of the setting, for the log to remove. */

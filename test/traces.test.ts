@@ -101,10 +101,29 @@ it('a task whose worker is killed in the middle is still one connected trace', a
   await assertTracedOverKill(collector, collector.url)
 })
 
+it('a video that is deleted while it is generated has its spans, with what it cost', async () => {
+  await using collector = await startCollector()
+  await using upstream = await startScripted()
+  upstream.status = 'in_progress'
+  const prices = { models: { film: { cost: [{ unit: 'second', price: '0.10' }] } } }
+  const yaml = JSON.stringify({ ...JSON.parse(yamlOf(upstream)), prices })
+  await using service = await startService({ yaml, env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
+  const id = await idOf(await service.submit(body, { traceparent }))
+  await until('it is generated', () => service.log.some((line) => line.includes('task running') && line.includes(id)))
+  assert.equal((await service.fetch(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
+  upstream.status = 'completed'
+  const ended = () => collector.spans(traceId).filter(({ name }) => name === 'video film')
+  await until('its span was sent', () => ended().length > 0)
+  assert.deepEqual(
+    ended().map(({ attributes }) => [attributes['filmgate.outcome'], attributes['filmgate.cost']]),
+    [['cancelled', 0.4]],
+  )
+})
+
 it('a client that does not sample its trace sends nothing to the collector; prompts are sent only if they are switched on', async () => {
   await using collector = await startCollector()
   await using upstream = await startScripted()
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, FILMGATE_TRACE_PROMPTS: '1' }
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, FILMGATE_TRACE_PROMPTS: 'on' }
   {
     await using service = await startService({ yaml: yamlOf(upstream), env })
     const unsampled = await idOf(await service.submit(body, { traceparent: `00-${traceId}-${clientSpan}-00` }))

@@ -32,7 +32,7 @@ it("OpenTelemetry's variables have their usual meaning", () => {
     OTEL_SERVICE_NAME: 'films',
     OTEL_TRACES_SAMPLER: 'traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0.25',
-    FILMGATE_TRACE_PROMPTS: '1',
+    FILMGATE_TRACE_PROMPTS: 'on',
   })
   assert.deepEqual(traces, {
     url: 'https://traces.example/otlp',
@@ -44,6 +44,13 @@ it("OpenTelemetry's variables have their usual meaning", () => {
     showsPrompts: true,
   })
   assert.ok(secrets.includes('Bearer sekret-of-the-collector'))
+})
+
+it('headers that may be keys are hidden in the log, and short words are not', () => {
+  const OTEL_EXPORTER_OTLP_HEADERS = 'x-api-key=short-key,x-team=a-key-of-some-vendor,x-scope-orgid=production'
+  const { secrets } = load('', { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS })
+  const hidden = new Set(secrets.filter((secret) => /key|prod/.test(secret)))
+  assert.deepEqual([...hidden].sort(), ['a-key-of-some-vendor', 'short-key'])
 })
 
 it('a path of the endpoint stays before the path of traces', () => {
@@ -61,7 +68,7 @@ it('every mistake is reported with its fix, and no value that may be a secret', 
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '10 %',
-    FILMGATE_TRACE_PROMPTS: 'maybe',
+    FILMGATE_TRACE_PROMPTS: '1',
   })
   assert.deepEqual(list.map((line) => line.split(': ', 1)[0]).sort(), [
     'FILMGATE_TRACE_PROMPTS',

@@ -104,7 +104,8 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   endpoint_dead: {
     severity: 'warning',
     cause: 'A webhook endpoint of a client responded with 410, or did not accept an event for three days.',
-    firstAid: 'Notify the owner of the endpoint. The owner enables it with `filmgate webhooks enable ID` after a repair.',
+    firstAid:
+      'Notify the owner of the endpoint. The owner enables it with `filmgate webhooks enable ID` after a repair.',
     lastsMs: 24 * hour,
   },
   price_stale: {
@@ -163,11 +164,23 @@ export interface AlarmReport extends Pick<Alarm, 'id' | 'kind' | 'subject' | 'de
   readonly at: number
 }
 
+/** For each kind and subject at most one alarm is active. */
+export function alarmKey({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>): string {
+  return `${kind} ${subject}`
+}
+
 export const alarmStatuses = ['active', 'cleared', 'all'] as const
 export type AlarmStatus = (typeof alarmStatuses)[number]
 
 /** The two events that are sent to the operator. */
 export type AlarmEvent = 'raised' | 'cleared'
+
+/** Where alarms are sent. The URLs contain tokens: they are never logged. */
+export interface AlarmReceivers {
+  readonly webhook: { readonly url: string; readonly secret: string } | null
+  /** The URL of an incoming webhook of Slack. */
+  readonly slack: string | null
+}
 
 /** How long cleared alarms are kept. */
 export const alarmsKeptMs = 30 * 24 * hour

@@ -50,6 +50,18 @@ it('each of many has its own outage, and each new kind of failure its line', () 
   ])
 })
 
+it('one thing may fail in several ways, and each has its line', () => {
+  const { lines, options } = world()
+  const outage = openOutage(options)
+  for (const kind of ['full', 'full', 'slow']) outage.failed({ kind }, kind)
+  outage.worked()
+  assert.deepEqual(lines, [
+    ['error', 'it is away', { kind: 'full' }],
+    ['error', 'it is away', { kind: 'slow' }],
+    ['info', 'it is back', { failures: 3, seconds: 0 }],
+  ])
+})
+
 it('where some requests succeed all the time, only a calm ends the outage', () => {
   const { lines, clock, options } = world({ calmMs: 10_000 })
   const outage = openOutage(options)
@@ -64,10 +76,38 @@ it('where some requests succeed all the time, only a calm ends the outage', () =
   assert.deepEqual(lines.at(-1), ['info', 'it is back', { failures: 3, seconds: 28 }])
 })
 
+it('a success within the calm ends the outage when the next one begins', () => {
+  const { lines, clock, options } = world({ calmMs: 10_000 })
+  const outage = openOutage(options)
+  outage.failed({ why: 'morning' })
+  clock.advance(2_000)
+  outage.worked()
+  assert.equal(lines.length, 1)
+  clock.advance(8 * 3_600_000)
+  outage.failed({ why: 'evening' })
+  assert.deepEqual(lines.slice(1), [
+    ['info', 'it is back', { failures: 1, seconds: 2 }],
+    ['error', 'it is away', { why: 'evening' }],
+  ])
+})
+
+it('a failure long after the last one has a line, though no success was reported', () => {
+  const { lines, clock, options } = world()
+  const outage = openOutage(options)
+  outage.failed({ why: 'first' })
+  clock.advance(14 * 60_000)
+  outage.failed({ why: 'the same outage' })
+  assert.equal(lines.length, 1)
+  clock.advance(15 * 60_000)
+  outage.failed({ why: 'another' })
+  assert.deepEqual(lines.at(-1), ['error', 'it is away', { why: 'another' }])
+})
+
 it('any number of outages takes a limited amount of memory', () => {
   const { lines, options } = world()
   const outages = openOutages(options)
   for (let number = 0; number < 2_000; number += 1) outages.failed(String(number), {})
+  assert.equal(lines.length, 1_000)
   lines.length = 0
   for (let number = 0; number < 2_000; number += 1) outages.worked(String(number))
   assert.equal(lines.length, 1_000)

@@ -20,7 +20,7 @@ interface OutageOptions {
   calmMs?: number
 }
 
-export interface Outages {
+interface Outages {
   /** `fields` are of this failure. Within an outage, only the first failure of each kind is logged. */
   failed(key: string, fields: Record<string, unknown>, kind?: string): void
   worked(key: string, fields?: Record<string, unknown>): void
@@ -31,10 +31,14 @@ interface OpenOutage {
   readonly kinds: Set<string>
   failures: number
   lastAt: number
+  /** The last success; 0 if there was none. */
+  workedAt: number
 }
 
-/** How many outages are open at once at most: beyond it, the end of the oldest is not logged. */
+/** How many outages are open at once at most: beyond it, new ones are not logged. */
 const mostOpen = 1_000
+/** A failure that comes this long after the one before it begins another outage: not every success is reported. */
+const staleMs = 15 * 60_000
 const mostKinds = 20
 
 /** Many things of one sort that may stop working, such as the endpoints of clients. */
@@ -42,36 +46,56 @@ export function openOutages(options: OutageOptions): Outages {
   const { log, clock, down, up, level = 'error', calmMs = 0 } = options
   const open = new Map<string, OpenOutage>()
 
-  function begin(key: string): OpenOutage {
-    const [oldest = ''] = open.keys()
-    if (open.size >= mostOpen) open.delete(oldest)
-    const begun = { since: clock.now(), kinds: new Set<string>(), failures: 0, lastAt: 0 }
-    open.set(key, begun)
-    return begun
+  // The clock may have been set back.
+  const age = ({ lastAt }: OpenOutage) => Math.abs(clock.now() - lastAt)
+
+  function begin(): OpenOutage | undefined {
+    const [oldest] = open
+    if (open.size >= mostOpen && oldest) {
+      if (age(oldest[1]) < staleMs) return undefined
+      open.delete(oldest[0])
+    }
+    return { since: clock.now(), kinds: new Set(), failures: 0, lastAt: 0, workedAt: 0 }
+  }
+
+  function end(key: string, { since, failures }: OpenOutage, at: number, fields: Record<string, unknown>): void {
+    open.delete(key)
+    log.info(up, { ...fields, failures, seconds: Math.max(0, Math.round((at - since) / 1000)) })
+  }
+
+  /** The outage that a failure belongs to. A success may have ended the one before it without a line, as the calm had to come. */
+  function current(key: string): OpenOutage | undefined {
+    const outage = open.get(key)
+    if (!outage) return begin()
+    const isOver = outage.workedAt >= outage.lastAt && age(outage) >= calmMs
+    if (isOver) end(key, outage, outage.workedAt, {})
+    return isOver || age(outage) >= staleMs ? begin() : outage
   }
 
   return {
     failed(key, fields, kind = '') {
-      const outage = open.get(key) ?? begin(key)
+      const outage = current(key)
+      if (!outage) return
       outage.failures += 1
       outage.lastAt = clock.now()
+      // The one that failed longest ago is the first.
+      open.delete(key)
+      open.set(key, outage)
       if (outage.kinds.has(kind) || outage.kinds.size >= mostKinds) return
       outage.kinds.add(kind)
       log[level](down, fields)
     },
     worked(key, fields = {}) {
       const outage = open.size === 0 ? undefined : open.get(key)
-      // The clock may have been set back.
-      if (!outage || Math.abs(clock.now() - outage.lastAt) < calmMs) return
-      open.delete(key)
-      const seconds = Math.max(0, Math.round((clock.now() - outage.since) / 1000))
-      log.info(up, { ...fields, failures: outage.failures, seconds })
+      if (!outage) return
+      outage.workedAt = clock.now()
+      if (age(outage) >= calmMs) end(key, outage, clock.now(), fields)
     },
   }
 }
 
 export interface Outage {
-  failed(fields: Record<string, unknown>): void
+  failed(fields: Record<string, unknown>, kind?: string): void
   worked(): void
 }
 
@@ -79,7 +103,7 @@ export interface Outage {
 export function openOutage(options: OutageOptions): Outage {
   const outages = openOutages(options)
   return {
-    failed: (fields) => outages.failed('', fields),
+    failed: (fields, kind) => outages.failed('', fields, kind),
     worked: () => outages.worked(''),
   }
 }

@@ -155,7 +155,7 @@ export function openTries(
     }
     const last = tries.at(-1)
     const { status = null, error = null } = last ?? {}
-    endpoints.failed(id, { ...about, endpoint: id, state, status, error })
+    endpoints.failed(id, { ...about, endpoint: id, state, status, error }, state)
     const disabled = last !== undefined && isGone(last)
     if (state === 'failed') alarms?.raise('endpoint_dead', id, { ...ownerHostOf(endpoint), disabled })
   }

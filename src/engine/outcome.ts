@@ -31,7 +31,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   /** Secrets are cut out of what people read. An operation stays as it is: its provider must recognise it. */
   function entryOf(before: Task, { change, fact, note, warning, releasesSlots }: Step): DecisionRecord {
     const task = apply(before, change)
-    if (warning) log.warn(warning[0], { task: task.id, account: task.account, detail: warning[1] })
+    if (warning) log.warn(warning[0], { ...taskFields(task), account: task.account, detail: warning[1] })
     const events = safe(eventsOf(before, task, clock.now(), warning ?? note))
     return {
       task,

@@ -1,4 +1,5 @@
 import { openFairTurns } from '../core/fair.ts'
+import { openOutages } from '../core/outage.ts'
 import type { DecisionRecord } from '../core/plan.ts'
 import { Problem } from '../core/problem.ts'
 import { apply } from '../core/states.ts'
@@ -47,6 +48,8 @@ class LeaseLost extends Error {}
  * Owners take turns: the few tasks of one do not wait for the many of another.
  */
 const maxUnsent = 8
+/** Other cleanups may succeed during an outage. */
+const cleanupCalmMs = 60_000
 
 interface RunsOptions {
   outcomes: Outcomes
@@ -62,6 +65,8 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   const turns = openFairTurns({ slots: maxUnsent })
   const reportPause = openPauses(tools, log)
   const spans = openTaskSpans(options)
+  const lines = { down: 'cleanup failed', up: 'cleanup succeeds again', level: 'warn' } as const
+  const cleanups = openOutages({ log, clock, ...lines, calmMs: cleanupCalmMs })
   let renewedAt = clock.now()
 
   async function act(run: Run): Promise<void> {
@@ -74,21 +79,28 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
 
   /** Undefined if there is nothing to write. */
   async function decide(run: Run): Promise<Decision | undefined> {
+    const decision = await runWorker(run)
+    if (!decision) return undefined
+    reportPause(run.task.account)
+    await healths.report(run.task.account ?? '')
+    return decision
+  }
+
+  async function runWorker(run: Run): Promise<Decision | undefined> {
     const { worker, abort } = run
     const span = spans.start(run.task, worker)
     let decision: Decision
     try {
       decision = await worker.run(run.task, tools, await actionOf(run, span))
-      spans.end(span, run.task, { decision })
-      outcomes.worked(run.task, worker)
     } catch (thrown) {
       const isAborted = abort.signal.aborted || thrown instanceof LeaseLost
       spans.end(span, run.task, { error: isAborted ? 'aborted' : Problem.from(thrown).code })
       if (isAborted) return undefined
-      decision = await outcomes.afterFailure(run.task, Problem.from(thrown), worker)
+      return outcomes.afterFailure(run.task, Problem.from(thrown), worker)
     }
-    reportPause(run.task.account)
-    await healths.report(run.task.account ?? '')
+    // What is measured must not turn a response of a provider into a failure.
+    spans.end(span, run.task, { decision })
+    outcomes.worked(run.task, worker)
     return decision
   }
 
@@ -117,22 +129,34 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
       return true
     }
     run.written = true
-    // A failure here changes nothing about the task.
-    if (written === entry)
-      await decision.afterwards?.().catch((thrown) => {
-        log.warn('cleanup failed', { ...taskFields(before), worker: worker.name, cause: Problem.from(thrown) })
-      })
+    if (written === entry && decision.afterwards) await cleanUp(before, worker, decision.afterwards)
     return false
   }
 
   async function remove(run: Run, removal: Removal & { work?: string }): Promise<void> {
     const { task } = run
-    await spans.taskRemoved(task)
+    const sendSpans = await spans.removing(task)
     const id = meter && !isFinished(task) ? task.attempt : null
-    // Read before it is removed, too. What can't be counted is removed all the same.
+    // It may be removed with the task. A failure to read it must not stop the removal.
     const attempt = id === null ? undefined : await store.attempt(id).catch(() => undefined)
     if (await records.remove(run, removal)) meter?.removed(task, { end: removal.end, attempt })
+    sendSpans()
     if (removal.work) log.info('deleted task removed', { ...taskFields(task), work: removal.work })
+  }
+
+  /** A failure here changes nothing about the task. */
+  async function cleanUp(
+    task: Task,
+    { name: worker }: Pick<Worker, 'name'>,
+    afterwards: () => Promise<void>,
+  ): Promise<void> {
+    try {
+      await afterwards()
+      cleanups.worked(worker)
+    } catch (thrown) {
+      const cause = Problem.from(thrown)
+      cleanups.failed(worker, { ...taskFields(task), worker, cause }, cause.code)
+    }
   }
 
   async function actionOf(run: Run, span: Span): Promise<Action> {

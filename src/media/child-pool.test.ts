@@ -77,6 +77,19 @@ test('owners take turns, and one that has too many waiting is refused at once', 
   assert.deepEqual(ended, ['alice', 'bob', 'alice', 'alice', 'alice'])
 })
 
+test('a child that has done its number of jobs is replaced', async () => {
+  await using pool = openChildPool({ clock: manualClock(), width: 1, mostJobs: 2 })
+  const busy = () => pool.children().find(({ job }) => job !== null)?.pid
+  const pids: number[] = []
+  for (let number = 0; number < 4; number += 1) {
+    const done = pool.run(inspection('alice', patient), never)
+    while (busy() === undefined) await new Promise((resolve) => setImmediate(resolve))
+    pids.push(busy() ?? 0)
+    await done
+  }
+  assert.deepEqual([pids[0] === pids[1], pids[2] === pids[3], pids[1] === pids[2]], [true, true, false])
+})
+
 test('a pool with a spare child has one ready as soon as a job begins', async () => {
   await using pool = openChildPool({ clock: manualClock(), width: 2, hasSpare: true })
   const run = pool.run(inspection('alice', patient), never)

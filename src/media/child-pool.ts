@@ -37,6 +37,8 @@ const usualNice = 10
 interface ChildSlot {
   child: Child
   job: JobRequest['kind'] | null
+  /** How many it has begun. */
+  jobs: number
   /** Ends the sleep of an idle child. */
   wake: AbortController
 }
@@ -48,6 +50,8 @@ interface ChildPoolOptions {
   nice?: number
   /** Keeps a child ready for the next job even if no job waits here: jobs may wait elsewhere. */
   hasSpare?: boolean
+  /** A child ends after so many jobs: what its decoders and its heap keep can't grow without end. */
+  mostJobs?: number
   /** How many jobs of one owner may run and wait, and what messages call them. Without it there is no limit. */
   queue?: { mostHeld: number; mostWaiting: number; what: string }
 }
@@ -57,6 +61,7 @@ export function openChildPool({
   width,
   nice = usualNice,
   hasSpare = false,
+  mostJobs = 10_000,
   queue,
 }: ChildPoolOptions): ChildPool {
   const slots = new Set<ChildSlot>()
@@ -83,7 +88,7 @@ export function openChildPool({
   }
 
   function startSlot(kind: JobRequest['kind']): ChildSlot {
-    const fresh: ChildSlot = { child: startChild(clock, kind, nice), job: null, wake: new AbortController() }
+    const fresh: ChildSlot = { child: startChild(clock, kind, nice), job: null, jobs: 0, wake: new AbortController() }
     slots.add(fresh)
     void fresh.child.gone.then(() => {
       slots.delete(fresh)
@@ -96,6 +101,7 @@ export function openChildPool({
   async function rest(idle: ChildSlot): Promise<void> {
     idle.job = null
     if (!idle.child.usable) return
+    if (idle.jobs >= mostJobs) return idle.child.kill()
     idle.child.hold(false)
     idle.wake = new AbortController()
     const { signal } = idle.wake
@@ -117,6 +123,7 @@ export function openChildPool({
   async function runInChild(job: Job, signal: AbortSignal): Promise<JobResult> {
     const slot = acquireSlot(job.request.kind)
     slot.job = job.request.kind
+    slot.jobs += 1
     if (waiting > 0 || hasSpare) startSpare(job.request.kind)
     const { child } = slot
     const stop = AbortSignal.any([signal, closing.signal])

@@ -138,6 +138,7 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
   const times = (): RequestTimes => ({ begunAt, now: tools.clock.now() })
   const departure = trackSend(opening)
   const call = callOf(account, { attempt: attempt.id, trace: task.trace }, tools, signal)
+  let accepted: Decision
   try {
     // A local provider sends no request: its work begins with the submit.
     if (account.upstream === null) await departure.commitOnly()
@@ -147,8 +148,7 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
     if (!departure.isCommitted()) throw new Error('the adapter returned an operation without sending a request')
     requireUsable(account, answer.operation, attempt.id)
     account.health = afterResponse(account.health, times())
-    tools.alarms?.clear('model_retired', modelAt(sending))
-    return accept(sent, { operation: answer.operation }, 'attempt accepted')
+    accepted = accept(sent, { operation: answer.operation }, 'attempt accepted')
   } catch (thrown) {
     departure.throwIfNotCommitted()
     const problem = faultOf(thrown)
@@ -158,6 +158,8 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
     const sent: Sending = { ...sending, ...departure.opened() }
     return isUnsent ? goElsewhere(sent, problem, 'attempt not sent', departure) : stayHeld(sent, problem)
   }
+  tools.alarms?.clear('model_retired', modelAt(sending))
+  return accepted
 }
 
 /** The subject of an alarm about a model that the provider does not know. */

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { Bucket, OpenObject } from '../../buckets/bucket.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Handover } from '../../core/handover.ts'
+import { type Outage, openOutage } from '../../core/outage.ts'
 import { Problem } from '../../core/problem.ts'
 import type { ByteRange } from '../../core/range.ts'
 import type { Asset, Task } from '../../core/task.ts'
@@ -11,6 +12,9 @@ import type { VariantKind } from '../../wire/videos.ts'
 import { type Buffers, openBuffers } from './buffers.ts'
 import { sendObject, waitForTurn } from './sending.ts'
 import { type Soundness, unusable } from './soundness.ts'
+
+/** One video may be unreadable while others are sent. */
+const cutCalmMs = 60_000
 
 /** A request for an asset of a finished task: the video, or a picture of it. */
 interface AssetRequest {
@@ -38,7 +42,9 @@ export function chooseHandover(handover: Handover, tools: Tools): (request: Asse
   const { bucket, clock } = tools
   if (handover === 'proxy') {
     const buffers = openBuffers()
-    return (request) => sendOurselves(request, { ...tools, buffers })
+    const lines = { down: 'a stored video could not be sent', up: 'stored videos are sent again' }
+    const cuts = openOutage({ log: tools.log, clock, ...lines, calmMs: cutCalmMs })
+    return (request) => sendOurselves(request, { ...tools, buffers, cuts })
   }
   if (handover === 'redirect') {
     const link = bucket.link?.bind(bucket)
@@ -59,12 +65,13 @@ export function chooseHandover(handover: Handover, tools: Tools): (request: Asse
 
 async function sendOurselves(
   { task, asset, range, confirm, reply, measured }: AssetRequest,
-  { bucket, log, soundness, buffers }: Tools & { buffers: Buffers },
+  { bucket, soundness, buffers, cuts }: Tools & { buffers: Buffers; cuts: Outage },
 ): Promise<FastifyReply> {
   if (!(await waitForTurn(reply))) return reply.hijack()
   const object = await openAsset(bucket, { asset, range, confirm })
   using check = range ? undefined : soundness.begin(asset, object, task.owner)
-  return await sendObject({
+  let isCut = false
+  const sent = await sendObject({
     owner: task.owner,
     object,
     bytes: range ? range.end - range.start + 1 : asset.bytes,
@@ -73,11 +80,14 @@ async function sendOurselves(
     reply,
     describe: measured,
     onCut(error) {
+      isCut = true
       const cause = error instanceof Problem ? (error.cause ?? error) : error
       const about = { request: reply.request.id, ...taskFields(task) }
-      log.error('a stored video could not be sent', { ...about, key: asset.key, cause })
+      cuts.failed({ ...about, key: asset.key, cause }, task.id)
     },
   })
+  if (!isCut) cuts.worked()
+  return sent
 }
 
 /**

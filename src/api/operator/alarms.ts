@@ -62,7 +62,13 @@ function acknowledgeAlarm({ store, clock, log }: AlarmDependencies) {
     // PostgreSQL stores no NUL, and no id has one.
     const alarm = id.includes('\0') ? undefined : await store.acknowledgeAlarm(id, { by, at }, entry)
     if (!alarm) throw new Problem('alarm_not_found', `There is no alarm '${id.slice(0, 100)}'.`, { param: 'id' })
-    log.info('alarm acknowledged', { alarm: id, kind: alarm.kind, subject: alarm.subject, operator: by })
+    log.info('alarm acknowledged', {
+      request: request.id,
+      alarm: id,
+      kind: alarm.kind,
+      subject: alarm.subject,
+      operator: by,
+    })
     return describeAlarm(alarm)
   }
 }

@@ -6,7 +6,6 @@ import { Problem } from '../../core/problem.ts'
 import { accepted, givenUp, type Outcome, resubmitted } from '../../core/recovery.ts'
 import { apply } from '../../core/states.ts'
 import { isFinished, isTaskId, type Json, type Task } from '../../core/task.ts'
-import { recordTaskSpans } from '../../core/task-spans.ts'
 import { eventsOf } from '../../core/timeline.ts'
 import { leaseMs } from '../../core/timing.ts'
 import { noTraces, taskFields } from '../../core/trace.ts'
@@ -164,7 +163,7 @@ async function decide(
     if (!(await store.record(entry))) throw refusal(`Task '${id}' was changed meanwhile. Check it again.`)
     metrics?.tasks.decided(task, entry)
     log.info(name, { request: request.id, ...taskFields(task), ...detail })
-    if (isFinished(after)) traces.later(() => recordTaskSpans({ traces, store, accounts }, { task: after, at: now }))
+    if (isFinished(after)) traces.later(() => traces.recordTask({ store, accounts }, { task: after, at: now }))
     return await describeTask(after, store)
   } catch (error) {
     // Nothing was decided, so the task gets its due time back. If the lease is lost, this does nothing.
