@@ -16,7 +16,7 @@ export interface HealthDependencies {
   clock: Clock
   log: Log
   alarms?: Alarms
-  /** The name of this machine, for alarms. */
+  /** The subject of alarms about this process. */
   machine?: string
   /** A check that several parts share. */
   readiness?: CheckReadiness

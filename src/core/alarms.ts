@@ -128,7 +128,7 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   },
   certificate_failing: {
     severity: 'critical',
-    cause: 'The certificate of a provider is not valid, so no request is sent to it.',
+    cause: 'The certificate of a provider, or of a host of its results, is not valid, so no request is sent to it.',
     firstAid: 'Check it with `openssl s_client -connect HOST:443`. It may have expired, or a proxy replaces it.',
     lastsMs: hour,
   },
