@@ -153,6 +153,18 @@ describe('an alarm is raised, sent once and cleared', () => {
     await isCleared(stage, alarm)
   })
 
+  it('orphan_cost: the response to a submit is lost, and its account gives such tasks up at once', async () => {
+    await using stage = await openStage({ accounts: { main: { on_unknown: 'fail' } }, models })
+    const { way } = stage
+    way.upstream.setFaults({ next: [{ fault: 'submit-500-after-accept', prompt: 'film' }] })
+    const id = await way.submit('film')
+    await way.fails(id, 'submission_unknown')
+    const alarm = await isRaised(stage, 'orphan_cost', 'main')
+    assert.deepEqual([alarm.details.attempts, alarm.details.task], [1, id])
+    way.clock.jump(25 * 60 * minute)
+    await isCleared(stage, alarm)
+  })
+
   it('limit_reached, queue_old: a project has as many waiting videos as it may have, for a long time', async () => {
     const accounts = { main: { base_url: 'http://127.0.0.1:9' } }
     await using stage = await openStage({ accounts, models, env: { FILMGATE_QUEUED: '1' } })

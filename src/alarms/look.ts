@@ -30,7 +30,7 @@ interface LookOptions {
 
 /** Most attempts are found again by then. */
 const heldAfterMs = 3 * 60_000
-/** Orphans stay in the store. Only new ones are an alarm. */
+/** Orphans and abandoned attempts stay in the store. Only new ones are an alarm. */
 const orphansForMs = 24 * 3_600_000
 const pricesForMs = 90 * 24 * 3_600_000
 
@@ -111,14 +111,15 @@ function alarmOf({ reason, isCredit }: AccountView['health']): (typeof accountKi
   return isCredit ? 'account_credit' : 'account_key'
 }
 
-function lookAtAttempts({ alarms, accounts, clock }: LookOptions, { open, orphans }: Figures): void {
+function lookAtAttempts({ alarms, accounts, clock }: LookOptions, { open, orphans, abandoned }: Figures): void {
   const now = clock.now()
   const held = open.filter(({ openedAt }) => now - openedAt >= heldAfterMs)
   reconcile(alarms, 'attempt_held', byAccount(held))
   // An account without a key gets no bill.
   const isFree = (name: string) => accounts.get(name)?.key?.isSet === false
-  const recent = orphans.filter(({ openedAt, account }) => now - openedAt < orphansForMs && !isFree(account))
-  reconcile(alarms, 'orphan_cost', byAccount(recent))
+  const isRecent = ({ openedAt, account }: AttemptFigure) => now - openedAt < orphansForMs && !isFree(account)
+  const costly = [...orphans, ...abandoned].filter(isRecent).sort((one, other) => other.openedAt - one.openedAt)
+  reconcile(alarms, 'orphan_cost', byAccount(costly))
 }
 
 function byAccount(attempts: readonly AttemptFigure[]): Map<string, AlarmDetails> {

@@ -58,8 +58,8 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   },
   orphan_cost: {
     severity: 'warning',
-    cause: 'A provider generates or generated a video that no task uses, and may bill it.',
-    firstAid: 'List them with `filmgate task orphans`, and cancel each job at the provider if it still runs.',
+    cause: 'A provider may bill a video that no task uses: it was accepted too late, or its outcome stays unknown.',
+    firstAid: 'List them with `filmgate task orphans`, and cancel each job at the provider if it exists and still runs.',
     lastsMs: lookedAtMs,
   },
   limit_reached: {

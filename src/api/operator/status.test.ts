@@ -9,7 +9,8 @@ it('a store that does not respond leaves the status incomplete: one line at its 
   const lines: string[] = []
   const { log } = openTelemetry({ write: (line) => lines.push(line), now: clock.now, secrets: [] })
   let isAway = false
-  const figures = { queues: [], fetching: 0, work: [], slots: [], open: [], orphans: [], pendingDeliveries: 0 }
+  const attempts = { open: [], orphans: [], abandoned: [] }
+  const figures = { queues: [], fetching: 0, work: [], slots: [], ...attempts, pendingDeliveries: 0 }
   const store = {
     figures: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(figures)),
     alarms: async () => [],
