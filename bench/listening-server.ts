@@ -5,7 +5,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openAccess } from '../src/access.ts'
 import type { Declared } from '../src/accounts/declared.ts'
-import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
 import { toRow } from '../src/core/row.ts'
@@ -18,6 +17,7 @@ import { openSqlite } from '../src/stores/index.ts'
 import { migrate } from '../src/stores/sqlite/migrate.ts'
 import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
 import type { Store } from '../src/stores/store.ts'
+import { buildBareApp } from '../test/bare-app.ts'
 import { exampleTask } from './fill.ts'
 import { now, token } from './listening-clients.ts'
 
@@ -53,7 +53,7 @@ async function serve(folder: string, count: number) {
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
   const sleep = (ms: number, signal?: AbortSignal) =>
     pause(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
-  const app = buildApp({
+  const app = buildBareApp({
     catalog,
     store,
     scratch: folder,

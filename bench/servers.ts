@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import { openAccess } from '../src/access.ts'
 import type { Declared } from '../src/accounts/declared.ts'
-import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
 import type { Catalog } from '../src/core/catalog.ts'
@@ -14,6 +13,7 @@ import { openPostgres, openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
 import { openMetrics } from '../src/telemetry/metrics.ts'
 import { openTraces } from '../src/telemetry/traces.ts'
+import { buildBareApp } from '../test/bare-app.ts'
 
 /*
  * One server in a process of its own: our application without the engine, or the limit that it is compared with. The
@@ -75,7 +75,7 @@ async function serve(wanted: ServerKind): Promise<number> {
   }
   const settings = 'traces' in wanted ? traced : null
   const { traces } = await openTraces({ settings, clock, random, log })
-  const app = buildApp({
+  const app = buildBareApp({
     catalog,
     access: openAccess({
       tokens: [{ kind: 'client', name: 'bench', digest: digestSecret(token), models: ['*'] }, limited],

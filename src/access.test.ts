@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { FastifyRequest } from 'fastify'
+import { buildBareApp } from '../test/bare-app.ts'
 import { openAccess } from './access.ts'
-import { type AppDependencies, buildApp } from './api/app.ts'
+import type { AppDependencies } from './api/app.ts'
 import { authenticate } from './api/auth.ts'
 import { loadConfig } from './config.ts'
 import { manualClock } from './core/clock.fixture.ts'
@@ -27,7 +28,7 @@ function openProcess() {
   const clock = manualClock(0)
   const random = (count: number) => new Uint8Array(count)
   const log = { info() {}, warn() {}, error() {} }
-  const app = buildApp({
+  const app = buildBareApp({
     access,
     catalog,
     clock,

@@ -1,6 +1,14 @@
-import { openLocalAlarms } from './alarms/local.ts'
-import type { AlarmQueue } from './alarms/push.ts'
-import { type Alarm, type AlarmDetails, type AlarmKind, alarmKinds, newAlarmId, toSubject } from './core/alarms.ts'
+import { type LocalAlarms, openLocalAlarms } from './alarms/local.ts'
+import {
+  type Alarm,
+  type AlarmDetails,
+  type AlarmKind,
+  type AlarmReport,
+  alarmKey,
+  alarmKinds,
+  newAlarmId,
+  toSubject,
+} from './core/alarms.ts'
 import type { Clock, Random } from './core/clock.ts'
 import { openOutage } from './core/outage.ts'
 import type { AlarmStore } from './stores/store.ts'
@@ -28,10 +36,6 @@ export interface AlarmBook extends Alarms {
   onChange(listener: () => void): () => void
 }
 
-export interface LocalAlarms extends AlarmQueue {
-  active(): readonly Alarm[]
-}
-
 /** What this process last reported about a kind and a subject. */
 interface Known {
   readonly kind: AlarmKind
@@ -52,8 +56,6 @@ const mostKnown = 10_000
 const mostActive = 1_000
 
 const unwritten = { isUnsaved: false, isQueued: false, savedAt: 0 }
-
-const keyOf = ({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>) => `${kind} ${subject}`
 
 export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBook {
   const known = new Map<string, Known>()
@@ -77,7 +79,7 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
   const local = openLocalAlarms({ clock, random, reportRaised, reportCleared })
 
   function find(kind: AlarmKind, subject: string): Known {
-    const key = keyOf({ kind, subject })
+    const key = alarmKey({ kind, subject })
     const found = known.get(key)
     if (found) return found
     const one: Known = { kind, subject, details: {}, reports: 0, isRaised: false, ...unwritten }
@@ -109,16 +111,16 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
     }
   }
 
-  async function writeRaised(report: Pick<Alarm, 'kind' | 'subject' | 'details' | 'count'> & { at: number }) {
+  async function writeRaised(report: Omit<AlarmReport, 'id'>): Promise<void> {
     const id = newAlarmId(report.at, random)
     const alarm = await store.raiseAlarm({ ...report, id })
-    active.set(keyOf(alarm), alarm)
+    active.set(alarmKey(alarm), alarm)
     if (alarm.id === id) reportRaised(alarm)
   }
 
   async function writeCleared(kind: AlarmKind, subject: string, at: number): Promise<void> {
     const alarm = await store.clearAlarm(kind, subject, at)
-    active.delete(keyOf({ kind, subject }))
+    active.delete(alarmKey({ kind, subject }))
     if (alarm) reportCleared(alarm)
   }
 
@@ -135,7 +137,7 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
     clear(kind, text) {
       const subject = toSubject(text)
       if (alarmKinds[kind].isLocal) return local.clear(kind, subject)
-      const key = keyOf({ kind, subject })
+      const key = alarmKey({ kind, subject })
       if (!known.get(key)?.isRaised && !active.has(key)) return
       const one = find(kind, subject)
       Object.assign(one, { isRaised: false, reports: 0 })
@@ -145,14 +147,14 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
       for (const one of known.values()) if (one.isUnsaved) save(one)
       await writing
       const found = await store.alarms({ status: 'active', limit: mostActive })
-      active = new Map(found.map((alarm) => [keyOf(alarm), alarm]))
+      active = new Map(found.map((alarm) => [alarmKey(alarm), alarm]))
     },
     active: (kind) => [...local.active(), ...active.values()].filter((alarm) => alarm.kind === kind),
     async clearUnseen(kind) {
       const now = clock.now()
       for (const alarm of await store.clearUnseenAlarms(kind, now - alarmKinds[kind].lastsMs, now)) {
-        known.delete(keyOf(alarm))
-        active.delete(keyOf(alarm))
+        known.delete(alarmKey(alarm))
+        active.delete(alarmKey(alarm))
         reportCleared(alarm)
       }
     },

@@ -10,6 +10,7 @@ import type { FileSettings } from './config/schema.ts'
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens, warningsOfPatterns } from './config/tokens.ts'
 import { readTraces } from './config/traces.ts'
+import type { AlarmReceivers } from './core/alarms.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
 import type { PriceSettings } from './core/prices.ts'
@@ -82,9 +83,7 @@ export interface Config {
   warningsOfModels(catalog: Catalog): string[]
 }
 
-interface AlarmSettings {
-  readonly webhook: { readonly url: string; readonly secret: string } | null
-  readonly slack: string | null
+interface AlarmSettings extends AlarmReceivers {
   readonly queueAgeMs: number
 }
 

@@ -9,8 +9,7 @@ import { openDiscovery } from './accounts/discovery.ts'
 import { diagnose } from './accounts/doctor.ts'
 import { openHealths } from './accounts/healths.ts'
 import { localise, openAccounts } from './accounts.ts'
-import { startAlarmLook } from './alarms/look.ts'
-import { type AlarmQueue, startAlarmPush } from './alarms/push.ts'
+import { startAlarms } from './alarms/start.ts'
 import { watchUpstreams } from './alarms/upstreams.ts'
 import { openAlarms } from './alarms.ts'
 import { type AppDependencies, buildApp, buildOperatorApp } from './api/app.ts'
@@ -236,6 +235,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     corsOrigins: config.corsOrigins,
     checkSpace,
     alarms,
+    figures,
     localAlarms: alarms.local.active,
     readiness,
     bucketLimit: config.bucketLimit,
@@ -268,14 +268,6 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   // Only one process uses a data folder: after a restart it is the same holder.
   const holder = config.store.kind === 'sqlite' ? 'filmgate' : Buffer.from(random(8)).toString('hex')
   const sending = { ...common, outbound, holder }
-  const look = {
-    ...{ ...common, accounts: accounts.all, figures, catalog: config.catalog, prices: config.prices },
-    ...{ queueAgeMs: config.alarms.queueAgeMs, everyMs: alarmLookMs },
-    // The result is not kept: `/readyz` would report it for 5 seconds after an outage began.
-    checks: [() => readiness(0), () => quietly(checkSpace), () => quietly(stored.checkAll), upstreams.check],
-  }
-  const queues = [alarms.local, alarmQueueOf(store)]
-  const push = { ...common, outbound, queues, receivers: config.alarms, onChange: alarms.onChange }
   const works: AsyncDisposable[] =
     config.role === 'api'
       ? []
@@ -285,7 +277,6 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
           startUpkeep(upkeep),
           ...(config.usageWebhook ? [startUsageEvents({ ...sending, webhook: config.usageWebhook })] : []),
         ]
-  if (config.alarms.webhook !== null || config.alarms.slack !== null) works.push(startAlarmPush(push))
   stack.defer(async () => {
     draining.abort()
     // In parallel, so that requests, tasks and deliveries get the same time to end.
@@ -296,8 +287,11 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const readOnly = await findReadOnly(store, startWrites, log)
   await app.listen({ host: config.host, port: config.port })
   if (operatorPort !== null) await operatorApp?.listen({ host: config.host, port: operatorPort })
+  const watched = { accounts: accounts.all, figures, catalog: config.catalog, prices: config.prices }
+  const watching = { ...common, ...watched, outbound, readiness, checkSpace, stored, upstreams }
+  const { queueAgeMs } = config.alarms
   // A start that fails raises no alarm.
-  works.push(startAlarmLook(look))
+  works.push(startAlarms({ ...watching, receivers: config.alarms, queueAgeMs, everyMs: alarmLookMs }))
   const make = (kind: Token['kind']) =>
     readOnly === null ? generateToken(kind, access, { store, now: clock.now(), random }) : requireToken(kind, access)
   const mayMake = config.role !== 'worker'
@@ -383,16 +377,6 @@ async function warnOfBucket(bucket: Bucket, log: Log): Promise<void> {
     const { why, fix } = explainS3(error) ?? { why: messageOf(error), fix: 'check its URL' }
     log.warn(`FILMGATE_BUCKET: the bucket can't be used: ${why}; ${fix}`)
   }
-}
-
-/** The check raises its alarm itself. */
-async function quietly(check: () => Promise<unknown>): Promise<void> {
-  await check().catch(() => {})
-}
-
-function alarmQueueOf(store: Store): AlarmQueue {
-  const { unsentAlarms: unsent, claimAlarm: claim, recordAlarmSent: recordSent, lastAlarmSent: lastSent } = store
-  return { unsent, claim, recordSent, lastSent }
 }
 
 function addressOf(address: ReturnType<Server['address']>, host: string): string {

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { openAccess } from '../src/access.ts'
-import { type AppDependencies, buildApp } from '../src/api/app.ts'
+import type { AppDependencies } from '../src/api/app.ts'
 import type { Bucket } from '../src/buckets/bucket.ts'
 import { buildCatalog } from '../src/core/catalog.ts'
 import type { Handover } from '../src/core/handover.ts'
 import type { Task } from '../src/core/task.ts'
 import { digestSecret, type Token } from '../src/core/token.ts'
 import { openTelemetry } from '../src/telemetry/log.ts'
+import { buildBareApp } from './bare-app.ts'
 
 /** The real API over a real bucket with one finished video in it, and as little as possible around them. */
 export interface ContentServer {
@@ -42,7 +43,7 @@ export async function serveContent(bucket: Bucket, handover: Handover, length = 
   const video = Buffer.from(Array.from({ length }, (_, index) => index % 251))
   const task = await store(video)
   const errors: string[] = []
-  const app = buildApp({
+  const app = buildBareApp({
     bucket,
     handover,
     access: openAccess({ tokens: [client] }),

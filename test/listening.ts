@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openAccess } from '../src/access.ts'
 import type { Declared } from '../src/accounts/declared.ts'
-import { buildApp } from '../src/api/app.ts'
 import { openDisk } from '../src/buckets/index.ts'
 import { loadConfig } from '../src/config.ts'
 import type { AccountView } from '../src/core/account.ts'
@@ -19,6 +18,7 @@ import { openOutbound } from '../src/outbound.ts'
 import { newAttempt, newTask, take } from '../src/stores/contract/world.ts'
 import { openSqlite } from '../src/stores/index.ts'
 import type { Store } from '../src/stores/store.ts'
+import { buildBareApp } from './bare-app.ts'
 import { until } from './service.ts'
 
 /*
@@ -156,7 +156,7 @@ async function openApp(folder: string, { clock, accounts }: World, changes: (sto
   const draining = new AbortController()
   const secrets = ['alice', 'bob']
   const outbound = openOutbound({ allow: [] })
-  const app = buildApp({
+  const app = buildBareApp({
     catalog,
     store,
     clock,

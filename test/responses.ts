@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { buffer } from 'node:stream/consumers'
 import { openAccess } from '../src/access.ts'
-import { type AppDependencies, buildApp } from '../src/api/app.ts'
+import type { AppDependencies } from '../src/api/app.ts'
 import type { Document } from '../src/api/openapi/document.ts'
 import { loadConfig } from '../src/config.ts'
 import { healthy } from '../src/core/health.ts'
@@ -13,6 +13,7 @@ import { digestSecret } from '../src/core/token.ts'
 import { newDeclaration } from '../src/stores/contract/declarations.ts'
 import { newToken } from '../src/stores/contract/tokens.ts'
 import type { Schema } from '../src/wire/schema.ts'
+import { buildBareApp } from './bare-app.ts'
 import { type Named, openChecks, operationsOf } from './document.ts'
 import { operatorToken, token } from './service.ts'
 
@@ -172,7 +173,7 @@ export async function startBroken(
     health: healthy,
     mode: working.mode ?? 'active',
   } as const
-  const app = buildApp({
+  const app = buildBareApp({
     catalog,
     access,
     accounts: new Map([['studio', studio]]),

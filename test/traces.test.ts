@@ -104,7 +104,7 @@ it('a task whose worker is killed in the middle is still one connected trace', a
 it('a client that does not sample its trace sends nothing to the collector; prompts are sent only if they are switched on', async () => {
   await using collector = await startCollector()
   await using upstream = await startScripted()
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, FILMGATE_TRACE_PROMPTS: '1' }
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, FILMGATE_TRACE_PROMPTS: 'on' }
   {
     await using service = await startService({ yaml: yamlOf(upstream), env })
     const unsampled = await idOf(await service.submit(body, { traceparent: `00-${traceId}-${clientSpan}-00` }))

@@ -1,6 +1,13 @@
-import type { LocalAlarms } from '../alarms.ts'
-import { type Alarm, type AlarmDetails, type AlarmKind, newAlarmId } from '../core/alarms.ts'
+import { type Alarm, type AlarmDetails, type AlarmKind, alarmKey, newAlarmId } from '../core/alarms.ts'
 import type { Clock, Random } from '../core/clock.ts'
+import type { AlarmStore } from '../stores/store.ts'
+
+/** Alarms that have to be sent: those of the store, or those of this process. */
+export type AlarmQueue = Pick<AlarmStore, 'unsentAlarms' | 'claimAlarm' | 'recordAlarmSent' | 'lastAlarmSent'>
+
+export interface LocalAlarms extends AlarmQueue {
+  active(): readonly Alarm[]
+}
 
 interface LocalOptions {
   clock: Clock
@@ -29,12 +36,11 @@ const unsaved = {
 export function openLocalAlarms({ clock, random, reportRaised, reportCleared }: LocalOptions): LocalBook {
   const alarms = new Map<string, Alarm>()
   const lastSent = new Map<string, number>()
-  const keyOf = (kind: AlarmKind, subject: string) => `${kind} ${subject}`
   const find = (id: string) => [...alarms].find(([, alarm]) => alarm.id === id)
 
   return {
     raise(kind, subject, details) {
-      const key = keyOf(kind, subject)
+      const key = alarmKey({ kind, subject })
       const [now, before] = [clock.now(), alarms.get(key)]
       // One that ended a moment ago, and whose end was not sent, goes on.
       const isRecent = before && before.clearSentAt === null && now - (before.clearedAt ?? now) < flapMs
@@ -49,7 +55,7 @@ export function openLocalAlarms({ clock, random, reportRaised, reportCleared }: 
       reportRaised(alarm)
     },
     clear(kind, subject) {
-      const key = keyOf(kind, subject)
+      const key = alarmKey({ kind, subject })
       const before = alarms.get(key)
       if (!before || before.clearedAt !== null) return
       const cleared = { ...before, clearedAt: clock.now() }
@@ -57,19 +63,19 @@ export function openLocalAlarms({ clock, random, reportRaised, reportCleared }: 
       reportCleared(cleared)
     },
     active: () => [...alarms.values()].filter(({ clearedAt }) => clearedAt === null),
-    unsent: async () =>
+    unsentAlarms: async () =>
       [...alarms.values()].filter(
         ({ raiseSentAt, clearedAt, clearSentAt }) =>
           raiseSentAt === null || (clearedAt !== null && clearSentAt === null),
       ),
     // No other process has it.
-    claim: async (id) => find(id)?.[1],
-    async recordSent(id, event, at) {
+    claimAlarm: async (id) => find(id)?.[1],
+    async recordAlarmSent(id, event, at) {
       const [key, alarm] = find(id) ?? []
       if (key === undefined || !alarm) return
       if (event === 'raised' && at > 0) lastSent.set(key, at)
       alarms.set(key, { ...alarm, ...(event === 'raised' ? { raiseSentAt: at } : { clearSentAt: at }) })
     },
-    lastSent: async (kind, subject) => lastSent.get(keyOf(kind, subject)) ?? 0,
+    lastAlarmSent: async (kind, subject) => lastSent.get(alarmKey({ kind, subject })) ?? 0,
   }
 }

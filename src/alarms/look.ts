@@ -10,7 +10,7 @@ import { matchesGlob } from '../core/token.ts'
 import type { EndpointStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
-interface LookOptions {
+export interface LookOptions {
   alarms: AlarmBook
   store: Pick<EndpointStore, 'endpoint'>
   /** Reads the health of the accounts, which processes share, and the figures of the store. */

@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { until } from '../../test/service.ts'
 import { openAlarms } from '../alarms.ts'
+import type { AlarmReceivers } from '../core/alarms.ts'
 import { manualClock } from '../core/clock.fixture.ts'
 import { sign } from '../core/signature.ts'
 import { openRandom } from '../main/random.ts'
 import type { Outbound, Posted } from '../outbound.ts'
 import { openSqlite } from '../stores/sqlite.ts'
-import { type AlarmReceivers, startAlarmPush } from './push.ts'
+import { startAlarmPush } from './push.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-push-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -42,8 +43,7 @@ async function openWorld(answer: (sent: Sent) => Posted = () => accepted) {
     posts.push(sent)
     return answer(sent)
   }
-  const { unsentAlarms: unsent, claimAlarm: claim, recordAlarmSent: recordSent, lastAlarmSent: lastSent } = store
-  const queues = [alarms.local, { unsent, claim, recordSent, lastSent }]
+  const queues = [alarms.local, store]
   return {
     ...{ store, clock, posts, said, alarms },
     start: (receivers: AlarmReceivers = { webhook, slack: null }) => {
@@ -179,7 +179,7 @@ it('what another process left unsent is sent, and what ended long ago is not', a
 
 it('an alarm about the store is sent while the store is away', async () => {
   await using world = await openWorld()
-  const queues = [world.alarms.local, { ...world.alarms.local, unsent: () => Promise.reject(new Error('away')) }]
+  const queues = [world.alarms.local, { ...world.alarms.local, unsentAlarms: () => Promise.reject(new Error('away')) }]
   const postTrusted: Outbound['postTrusted'] = async (to, { headers, body: text }) => {
     world.posts.push({ to, headers, text, body: JSON.parse(text) })
     return accepted

@@ -1,4 +1,4 @@
-import { type Alarm, type AlarmEvent, type AlarmKind, describeAlarm } from '../core/alarms.ts'
+import { type Alarm, type AlarmEvent, type AlarmReceivers, describeAlarm } from '../core/alarms.ts'
 import { openBell } from '../core/bell.ts'
 import { openBounded } from '../core/bounded.ts'
 import type { Clock } from '../core/clock.ts'
@@ -7,25 +7,9 @@ import { sign } from '../core/signature.ts'
 import { isAccepted } from '../core/webhook.ts'
 import type { Outbound, Posted } from '../outbound.ts'
 import type { Log } from '../telemetry/log.ts'
-import { flapMs } from './local.ts'
+import { type AlarmQueue, flapMs } from './local.ts'
 
-/** Alarms that have to be sent: those of the store, or those of this process. */
-export interface AlarmQueue {
-  unsent(now: number, limit: number): Promise<readonly Alarm[]>
-  /** Makes this process the only sender until that time. Undefined if another one sends it, or it is sent. */
-  claim(id: string, now: number, until: number): Promise<Alarm | undefined>
-  recordSent(id: string, event: AlarmEvent, at: number): Promise<void>
-  lastSent(kind: AlarmKind, subject: string): Promise<number>
-}
-
-/** Where alarms are sent. The URLs contain tokens: they are never logged. */
-export interface AlarmReceivers {
-  readonly webhook: { readonly url: string; readonly secret: string } | null
-  /** The URL of an incoming webhook of Slack. */
-  readonly slack: string | null
-}
-
-interface PushOptions {
+export interface PushOptions {
   queues: readonly AlarmQueue[]
   receivers: AlarmReceivers
   outbound: Pick<Outbound, 'postTrusted'>
@@ -94,19 +78,19 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
   /** Sends one event of the alarm. False if it has to wait. */
   async function send(queue: AlarmQueue, found: Alarm): Promise<boolean> {
     const now = clock.now()
-    const isSkipped = await skips(queue, found, now)
-    if (isSkipped === 'later') return false
-    const alarm = await queue.claim(found.id, now, now + leaseMs)
+    const verdict = await judge(queue, found, now)
+    if (verdict === 'later') return false
+    const alarm = await queue.claimAlarm(found.id, now, now + leaseMs)
     if (!alarm) return false
     // Another process may have sent its start since it was read.
     const event = alarm.raiseSentAt === null ? 'raised' : 'cleared'
-    if (event === 'cleared' ? alarm.raiseSentAt === 0 : isSkipped) {
-      await queue.recordSent(alarm.id, event, 0)
+    if (event === 'cleared' ? alarm.raiseSentAt === 0 : verdict === 'skip') {
+      await queue.recordAlarmSent(alarm.id, event, 0)
       return true
     }
     const results = await Promise.all(receivers.map((receiver) => deliverTo(receiver, event, alarm)))
     if (!results.every(Boolean)) return false
-    await queue.recordSent(alarm.id, event, clock.now())
+    await queue.recordAlarmSent(alarm.id, event, clock.now())
     for (const { name } of receivers) accepted.delete(`${name} ${event} ${alarm.id}`)
     return true
   }
@@ -116,7 +100,7 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
     if (!hasFiles() || receivers.every(({ pausedUntil }) => clock.now() < pausedUntil)) return false
     let isBusy = false
     for (const queue of queues)
-      for (const alarm of await queue.unsent(clock.now(), batch)) {
+      for (const alarm of await queue.unsentAlarms(clock.now(), batch)) {
         if (stop.signal.aborted) return false
         if (await send(queue, alarm)) isBusy = true
       }
@@ -145,14 +129,14 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
 }
 
 /** Whether an event is not sent, or not yet. */
-async function skips(queue: AlarmQueue, alarm: Alarm, now: number): Promise<boolean | 'later'> {
+async function judge(queue: AlarmQueue, alarm: Alarm, now: number): Promise<'send' | 'skip' | 'later'> {
   const { kind, subject, raiseSentAt, clearedAt } = alarm
   // Its start was not sent, so its end is not news.
-  if (raiseSentAt !== null) return raiseSentAt === 0
-  if (clearedAt !== null && now - clearedAt > oldMs) return true
-  const last = await queue.lastSent(kind, subject)
-  if (last === 0 || Math.abs(now - last) >= flapMs) return false
-  return clearedAt === null ? 'later' : true
+  if (raiseSentAt !== null) return raiseSentAt === 0 ? 'skip' : 'send'
+  if (clearedAt !== null && now - clearedAt > oldMs) return 'skip'
+  const last = await queue.lastAlarmSent(kind, subject)
+  if (last === 0 || Math.abs(now - last) >= flapMs) return 'send'
+  return clearedAt === null ? 'later' : 'skip'
 }
 
 function receiversOf({ receivers: { webhook, slack }, outbound, clock }: PushOptions, stop: AbortSignal): Receiver[] {

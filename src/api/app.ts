@@ -36,7 +36,7 @@ import { limitQuotes, limitWrites, openRates } from './rates.ts'
 import { videoRoutes } from './retrieve.ts'
 import { accessTo, addRoute, type Route } from './route.ts'
 import { dropStalled, openServer, type ServerDependencies } from './server.ts'
-import { openStoredBytes, type StoredBytes, type StoredOptions } from './stored-bytes.ts'
+import type { StoredBytes } from './stored-bytes.ts'
 import { openSubmit, type VideoDependencies } from './submit.ts'
 import { type TracedRequests, traceRequests } from './traces.ts'
 import { parseUrlencoded, urlencoded } from './urlencoded.ts'
@@ -52,13 +52,14 @@ export interface AppDependencies
     TokenDependencies,
     StatusDependencies,
     Omit<ServerDependencies, 'turns' | 'answerPlain'>,
-    StoredOptions,
     TracedRequests,
     WebhookDependencies {
   store: Store
   access: Access
-  /** The bytes in the bucket, if other parts ask for them, too. */
-  stored?: StoredBytes
+  /** The bytes in the bucket. */
+  stored: StoredBytes
+  /** Aborted when the service begins to stop. */
+  draining?: AbortSignal
   metrics?: Metrics
   /** The addresses that may read metrics without a token. */
   metricsAllow?: readonly string[]
@@ -108,8 +109,7 @@ function allRoutes(
   download: Route,
 ): Route[] {
   const watched = { ...dependencies, listeners: openListeners(dependencies) }
-  const { stored = openStoredBytes(dependencies) } = dependencies
-  const submit = openSubmit(dependencies, stored)
+  const submit = openSubmit(dependencies, dependencies.stored)
   const quotes = openQuotes(dependencies)
   const create = createVideo(dependencies, submit, quotes.quote)
   const videos = videoRoutes(watched)
@@ -127,12 +127,12 @@ function allRoutes(
     ...deliveryRoutes(dependencies, limit),
     ...modelRoutes(dependencies.catalog),
     usageRoute(dependencies),
-    ...allOperatorRoutes(dependencies, quotes.operatorRoute, stored),
+    ...allOperatorRoutes(dependencies, quotes.operatorRoute),
     ...healthRoutes(dependencies),
   ]
 }
 
-function allOperatorRoutes(dependencies: Parts, quote: Route, stored: Pick<StoredBytes, 'of' | 'all'>): Route[] {
+function allOperatorRoutes(dependencies: Parts, quote: Route): Route[] {
   return [
     ...operatorRoutes(dependencies),
     searchRoute(dependencies),
@@ -140,12 +140,12 @@ function allOperatorRoutes(dependencies: Parts, quote: Route, stored: Pick<Store
     ...decisionRoutes(dependencies),
     ...accountRoutes(dependencies),
     ...declaredModelRoutes(dependencies),
-    ...tokenRoutes(dependencies, stored),
+    ...tokenRoutes(dependencies, dependencies.stored),
     operatorUsageRoute(dependencies),
     ...auditRoutes(dependencies),
     ...metricRoutes(dependencies),
     ...alarmRoutes(dependencies),
-    statusRoute(dependencies, stored),
+    statusRoute(dependencies, dependencies.stored),
   ]
 }
 
@@ -155,8 +155,7 @@ export function buildOperatorApp(dependencies: AppDependencies): FastifyInstance
   const app = openServer({ ...dependencies, turns })
   for (const route of healthRoutes(dependencies)) addRoute(app, route)
   const parts = { ...dependencies, turns, estimates: openEstimates(dependencies), bounds: boundBodies() }
-  const { stored = openStoredBytes(dependencies) } = dependencies
-  const routes = allOperatorRoutes(parts, openQuotes(parts).operatorRoute, stored)
+  const routes = allOperatorRoutes(parts, openQuotes(parts).operatorRoute)
   const { operator = [], metrics = [] } = Object.groupBy(routes, accessTo)
   const guesses = openGuesses(dependencies.clock)
   app.register(async (scope) => addOperatorRoutes(scope, operator, { ...dependencies, guesses }))

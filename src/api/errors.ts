@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { isLasting, type ProblemCode, problemCodes } from '../core/codes.ts'
-import type { Outages } from '../core/outage.ts'
+import type { Outage } from '../core/outage.ts'
 import { kindOf, Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ErrorResponse } from '../wire/service.ts'
@@ -32,7 +32,7 @@ export function notFound(id: string, param = 'video_id'): Problem {
 const quietMs = 60_000
 
 /** Everything that is thrown while a request is served ends here. A store that does not respond fails many requests. */
-export function errorHandler(log: Log, clock: Clock, storage: Outages) {
+export function errorHandler(log: Log, clock: Clock, storage: Outage) {
   let lastLine = Number.NEGATIVE_INFINITY
 
   function warnOfRefusals({ message, code }: Problem, { id, method, url }: FastifyRequest): void {
@@ -45,7 +45,7 @@ export function errorHandler(log: Log, clock: Clock, storage: Outages) {
   function logFailure(problem: Problem, { id, method, url, trace }: FastifyRequest): void {
     const { code, cause = problem } = problem
     const fields = { request: id, ...(trace && { trace_id: trace.traceId }), method, url, code, cause }
-    if (code === 'storage_unavailable') storage.failed(code, fields, kindOf(cause))
+    if (code === 'storage_unavailable') storage.failed(fields, kindOf(cause))
     else log.error('request failed', fields)
   }
 

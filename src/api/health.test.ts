@@ -36,11 +36,11 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
   const said: string[] = []
   const { log } = openTelemetry({ write: (line) => said.push(line), now: () => now, secrets: [] })
   const dependencies = { ...parts, clock, log, alarms, ...(draining && { draining }) } as unknown as Parameters<
-    typeof readyz
+    typeof openReadiness
   >[0]
   const app = fastify()
   const readiness = openReadiness(dependencies)
-  app.get('/readyz', readyz({ ...dependencies, readiness }))
+  app.get('/readyz', readyz({ readiness }))
   return {
     asked,
     said,

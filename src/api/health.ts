@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Bucket } from '../buckets/bucket.ts'
 import type { AlarmKind } from '../core/alarms.ts'
 import type { Clock } from '../core/clock.ts'
-import { openOutages } from '../core/outage.ts'
+import { openOutage } from '../core/outage.ts'
 import { type StorageFault, storageFaultOf } from '../core/storage-fault.ts'
 import type { ProbeStore } from '../stores/store.ts'
 import type { Alarms } from '../telemetry/alarms.ts'
@@ -11,6 +11,11 @@ import { Alive, Readiness } from '../wire/service.ts'
 import type { Route } from './route.ts'
 
 export interface HealthDependencies {
+  /** A check that several parts share. */
+  readiness: CheckReadiness
+}
+
+interface ReadinessOptions {
   store: ProbeStore
   bucket: Bucket
   clock: Clock
@@ -18,8 +23,6 @@ export interface HealthDependencies {
   alarms?: Alarms
   /** The subject of alarms about this process. */
   machine?: string
-  /** A check that several parts share. */
-  readiness?: CheckReadiness
   /** Aborted when the service begins to stop. */
   draining?: AbortSignal
 }
@@ -67,8 +70,8 @@ export function healthRoutes(dependencies: HealthDependencies): Route[] {
  * polls, lists and submits without an image don't need it, and every process would refuse them at once. The route needs
  * no token, so it gives one of a few fixed reasons; the log has the cause.
  */
-export function openReadiness(dependencies: HealthDependencies): CheckReadiness {
-  const { store, bucket, clock, log, alarms, machine = 'this machine', draining } = dependencies
+export function openReadiness(options: ReadinessOptions): CheckReadiness {
+  const { store, bucket, clock, log, alarms, machine = 'this machine', draining } = options
   const reportStore = openReport({ log, clock }, 'the store')
   const reportBucket = openReport({ log, clock }, 'the bucket')
   const checkRows = shareCheck(() => store.checkWritable(), clock, reportStore)
@@ -95,11 +98,10 @@ export function openReadiness(dependencies: HealthDependencies): CheckReadiness 
   }
 }
 
-export function readyz(dependencies: HealthDependencies) {
-  const check = dependencies.readiness ?? openReadiness(dependencies)
+export function readyz({ readiness }: HealthDependencies) {
   return async (_request: FastifyRequest, reply: FastifyReply) => {
-    const readiness = await check()
-    return reply.code(readiness.status === 'ok' ? 200 : 503).send(readiness)
+    const found = await readiness()
+    return reply.code(found.status === 'ok' ? 200 : 503).send(found)
   }
 }
 
@@ -112,12 +114,12 @@ const reasons = {
 } as const
 
 /** Logs each fault once, and its end. */
-function openReport(tools: Pick<HealthDependencies, 'log' | 'clock'>, subject: string) {
+function openReport(tools: Pick<ReadinessOptions, 'log' | 'clock'>, subject: string) {
   const lines = { down: `${subject} can't be written`, up: `${subject} can be written again` }
-  const outages = openOutages({ ...tools, ...lines })
+  const outage = openOutage({ ...tools, ...lines })
   return (found: StorageState, cause?: unknown) => {
-    if (found === 'ok') outages.worked(subject)
-    else outages.failed(subject, { found, cause }, found)
+    if (found === 'ok') outage.worked()
+    else outage.failed({ found, cause }, found)
   }
 }
 

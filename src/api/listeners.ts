@@ -1,4 +1,5 @@
 import type { FairTurns } from '../core/fair.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { ConnectionLimit } from './crowding.ts'
 import { type FeedDependencies, type FeedItem, openFeed } from './feed.ts'
 import { costPerTurn, sendCost, sendInPieces } from './pieces.ts'
@@ -32,7 +33,7 @@ interface ListenerDependencies extends FeedDependencies {
   turns: FairTurns
   draining?: AbortSignal
   connections?: Pick<ConnectionLimit, 'most'>
-  metrics?: { followListeners(count: () => number): void }
+  metrics?: Pick<Metrics, 'followListeners'>
 }
 
 /** Each is a connection with its buffers. */

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { it } from 'node:test'
+import { buildBareApp } from '../../test/bare-app.ts'
 import { openAccess } from '../access.ts'
 import { loadConfig } from '../config.ts'
 import { manualClock } from '../core/clock.fixture.ts'
 import type { TaskView } from '../core/task.ts'
 import { digestSecret, type Token } from '../core/token.ts'
-import { type AppDependencies, buildApp } from './app.ts'
+import type { AppDependencies } from './app.ts'
 
 /* A plain poll is answered before the routes. Clients see no difference: with `?wait=0` the same poll goes to its route. */
 
@@ -56,7 +57,7 @@ async function serve(change: (task: TaskView | undefined) => unknown = (task) =>
   const accounts = new Map()
   const rest = { clock: manualClock(0), random: (count: number) => new Uint8Array(count), accounts, healths }
   const log = { info() {}, warn() {}, error() {} }
-  const app = buildApp({ ...rest, access, catalog, log, store, bucket: {} } as unknown as AppDependencies)
+  const app = buildBareApp({ ...rest, access, catalog, log, store, bucket: {} } as unknown as AppDependencies)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const ids = new Set<string>()
   return {

@@ -10,7 +10,7 @@ import fastify, {
 } from 'fastify'
 import type { Clock, Random } from '../core/clock.ts'
 import type { FairTurns } from '../core/fair.ts'
-import { openOutages } from '../core/outage.ts'
+import { openOutage } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { RequestMeter } from '../telemetry/requests.ts'
@@ -68,7 +68,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   let count = 0
   const newRequestId = () => `req_${series}${(count++).toString(16).padStart(16, '0')}`
   const lines = { down: 'request failed', up: 'requests that write succeed again' }
-  const storage = openOutages({ log, clock, ...lines, calmMs: storageCalmMs })
+  const storage = openOutage({ log, clock, ...lines, calmMs: storageCalmMs })
   const onError = errorHandler(log, clock, storage)
   const app = fastify({
     bodyLimit: maxSmallBodyBytes,
@@ -110,7 +110,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
   const limit = connections && limitConnections(app.server, connections)
   const methods = collectMethods(app)
   const noteSuccess = (_request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-    if (reply.statusCode < 300) storage.worked('storage_unavailable')
+    if (reply.statusCode < 300) storage.worked()
     done()
   }
   app.addHook('onRoute', (route) => {

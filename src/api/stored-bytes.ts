@@ -23,7 +23,7 @@ export interface StoredBytes {
   of(owner: string): Promise<number>
 }
 
-export interface StoredOptions {
+interface StoredOptions {
   store: Pick<TaskStore, 'sumStored'>
   /** No video is accepted while that many bytes of all owners are stored, or more; 0, the default, is no limit. */
   bucketLimit?: number

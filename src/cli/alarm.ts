@@ -1,13 +1,15 @@
+import { alarmStatuses } from '../core/alarms.ts'
 import { OperatorAlarm, OperatorAlarmList } from '../wire/alarms.ts'
 import { pick, type Read } from '../wire/schema.ts'
-import { type Command, findVerb, readArguments, refuseOptions, type Values } from './arguments.ts'
-import { type Filmgate, openOperator, operatorHelp } from './client.ts'
+import type { Values } from './arguments.ts'
+import { operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { UsageFailure } from './failure.ts'
 import { lookOf, table } from './screen/table.ts'
-import { jsonLine, type Paint, painter, printable } from './screen/text.ts'
+import { type Paint, painter, printable } from './screen/text.ts'
 import { relative } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
+import { operatorCommand, type Verb } from './verbs.ts'
 
 const help = `Usage: filmgate alarm list            what an operator has to know
        filmgate alarm acknowledge ID  show others that you have seen it
@@ -36,27 +38,13 @@ type Given = Values<typeof options>
 const Acknowledged = pick(OperatorAlarm, ['id', 'kind', 'subject', 'acknowledged_by'])
 const Page = pick(OperatorAlarmList, ['data', 'has_more'])
 
-interface Invocation {
-  operator: Filmgate
-  /** The id of an alarm. */
-  operand: string
-  values: Given
-  terminal: Terminal
-}
-
-interface Verb {
-  operands: readonly string[]
-  accepts: readonly (keyof Given)[]
-  run(invocation: Invocation): Promise<{ response: object; show(): string }>
-}
-
-const verbs: Record<string, Verb> = {
+const verbs: Record<string, Verb<Given>> = {
   list: {
     operands: [],
     accepts: ['status', 'limit'],
     async run({ operator, values, terminal }) {
       const { status = 'active', limit = '20' } = values
-      if (!['active', 'cleared', 'all'].includes(status))
+      if (!alarmStatuses.some((known) => known === status))
         throw new UsageFailure(`--status ${status}: use active, cleared or all`)
       if (!/^([1-9]\d?|100)$/.test(limit)) throw new UsageFailure(`--limit ${limit}: use a number from 1 to 100`)
       const response = await operator.get(`/alarms?status=${status}&limit=${limit}`, Page)
@@ -65,28 +53,15 @@ const verbs: Record<string, Verb> = {
   },
   acknowledge: {
     operands: ['the id of the alarm'],
-    accepts: [],
-    async run({ operator, operand }) {
-      const response = await operator.post(`/alarms/${encodeURIComponent(operand)}/acknowledge`, Acknowledged)
+    async run({ operator, operands: [id = ''] }) {
+      const response = await operator.post(`/alarms/${encodeURIComponent(id)}/acknowledge`, Acknowledged)
       const { kind, subject, acknowledged_by: by } = response
       return { response, show: () => printable(`${kind} of ${subject} is acknowledged by ${by ?? ''}`).concat('\n') }
     },
   },
 }
 
-export const command: Command = {
-  help,
-  async run([word = '', ...args], terminal) {
-    const { operands, accepts, run } = findVerb('alarm', word, verbs)
-    const read = readArguments(args, { options, operands })
-    refuseOptions(`alarm ${word}`, read.values, [...Object.keys(connectionOptions), ...accepts])
-    const [operand = ''] = read.operands
-    const operator = openOperator(read.values, terminal)
-    const { response, show } = await run({ operator, operand, values: read.values, terminal })
-    terminal.out(read.values.json ? jsonLine(response) : show())
-    return 0
-  },
-}
+export const command = operatorCommand<Given>('alarm', { help, options, verbs })
 
 function showList({ data, has_more: more }: Read<typeof Page>, terminal: Terminal): string {
   if (data.length === 0) {

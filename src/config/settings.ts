@@ -285,8 +285,7 @@ export const settings = {
     variable: 'FILMGATE_TRACE_PROMPTS',
     fallback: 'off',
     help: 'prompts in traces: on, off',
-    // 1 is what other programs expect in such a variable.
-    parse: (text: string): Parsed<boolean> => parseSwitch(text === '1' ? 'on' : text),
+    parse: parseSwitch,
   },
   azure: {
     variable: 'FILMGATE_AZURE',

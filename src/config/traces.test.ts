@@ -32,7 +32,7 @@ it("OpenTelemetry's variables have their usual meaning", () => {
     OTEL_SERVICE_NAME: 'films',
     OTEL_TRACES_SAMPLER: 'traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0.25',
-    FILMGATE_TRACE_PROMPTS: '1',
+    FILMGATE_TRACE_PROMPTS: 'on',
   })
   assert.deepEqual(traces, {
     url: 'https://traces.example/otlp',
@@ -61,7 +61,7 @@ it('every mistake is reported with its fix, and no value that may be a secret', 
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '10 %',
-    FILMGATE_TRACE_PROMPTS: 'maybe',
+    FILMGATE_TRACE_PROMPTS: '1',
   })
   assert.deepEqual(list.map((line) => line.split(': ', 1)[0]).sort(), [
     'FILMGATE_TRACE_PROMPTS',

@@ -163,11 +163,23 @@ export interface AlarmReport extends Pick<Alarm, 'id' | 'kind' | 'subject' | 'de
   readonly at: number
 }
 
+/** For each kind and subject at most one alarm is active. */
+export function alarmKey({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>): string {
+  return `${kind} ${subject}`
+}
+
 export const alarmStatuses = ['active', 'cleared', 'all'] as const
 export type AlarmStatus = (typeof alarmStatuses)[number]
 
 /** The two events that are sent to the operator. */
 export type AlarmEvent = 'raised' | 'cleared'
+
+/** Where alarms are sent. The URLs contain tokens: they are never logged. */
+export interface AlarmReceivers {
+  readonly webhook: { readonly url: string; readonly secret: string } | null
+  /** The URL of an incoming webhook of Slack. */
+  readonly slack: string | null
+}
 
 /** How long cleared alarms are kept. */
 export const alarmsKeptMs = 30 * 24 * hour

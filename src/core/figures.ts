@@ -67,6 +67,19 @@ export interface AttemptFigure {
   readonly currency: string | null
 }
 
+/** How many unfinished tasks are in each state. */
+export function tasksByState({ fetching, queues, work }: Figures) {
+  const sum = (of: readonly { readonly tasks: number }[]) => of.reduce((total, { tasks }) => total + tasks, 0)
+  const inState = (wanted: WorkFigure['state']) => sum(work.filter(({ state }) => state === wanted))
+  return {
+    fetching,
+    queued: sum(queues),
+    held: inState('held'),
+    running: inState('running'),
+    storing: inState('storing'),
+  }
+}
+
 export function toQueueFigure({ card, tasks, oldest }: Row): QueueFigure {
   return { card: String(card), tasks: Number(tasks), oldestAt: oldest === null ? null : Number(oldest) }
 }

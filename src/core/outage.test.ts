@@ -50,6 +50,18 @@ it('each of many has its own outage, and each new kind of failure its line', () 
   ])
 })
 
+it('one thing may fail in several ways, and each has its line', () => {
+  const { lines, options } = world()
+  const outage = openOutage(options)
+  for (const kind of ['full', 'full', 'slow']) outage.failed({ kind }, kind)
+  outage.worked()
+  assert.deepEqual(lines, [
+    ['error', 'it is away', { kind: 'full' }],
+    ['error', 'it is away', { kind: 'slow' }],
+    ['info', 'it is back', { failures: 3, seconds: 0 }],
+  ])
+})
+
 it('where some requests succeed all the time, only a calm ends the outage', () => {
   const { lines, clock, options } = world({ calmMs: 10_000 })
   const outage = openOutage(options)

@@ -20,7 +20,7 @@ interface OutageOptions {
   calmMs?: number
 }
 
-export interface Outages {
+interface Outages {
   /** `fields` are of this failure. Within an outage, only the first failure of each kind is logged. */
   failed(key: string, fields: Record<string, unknown>, kind?: string): void
   worked(key: string, fields?: Record<string, unknown>): void
@@ -71,7 +71,7 @@ export function openOutages(options: OutageOptions): Outages {
 }
 
 export interface Outage {
-  failed(fields: Record<string, unknown>): void
+  failed(fields: Record<string, unknown>, kind?: string): void
   worked(): void
 }
 
@@ -79,7 +79,7 @@ export interface Outage {
 export function openOutage(options: OutageOptions): Outage {
   const outages = openOutages(options)
   return {
-    failed: (fields) => outages.failed('', fields),
+    failed: (fields, kind) => outages.failed('', fields, kind),
     worked: () => outages.worked(''),
   }
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { newAttempt, newTask } from '../stores/contract/world.ts'
-import { recordTaskSpans } from './task-spans.ts'
-import { attemptContext, type EndedSpan, noTraces, readTaskTrace, toTaskTrace } from './trace.ts'
+import { taskSpans } from './task-spans.ts'
+import { attemptContext, readTaskTrace, type TaskEnd, toTaskTrace } from './trace.ts'
 
 const trace = { traceId: 'ab'.repeat(16), spanId: 'cd'.repeat(8), isSampled: true, parentId: 'ef'.repeat(8) }
 const ended = newTask('1', {
@@ -34,19 +34,15 @@ const entries = [
   entry('cost att_2', 'providers q', -250_000),
 ]
 const events = [{ at: 2_000, name: 'attempt opened', detail: { secret: 'hunter2' } }]
-const store = { attempts: async () => attempts, events: async () => events, entries: async () => entries }
 const accounts = new Map([['q', { provider: { name: 'vertex' } }]])
 
-async function spansOf(end: Parameters<typeof recordTaskSpans>[1], showsPrompts = false): Promise<EndedSpan[]> {
-  const spans: EndedSpan[] = []
-  const another: typeof noTraces.another = (context) => ({ ...context, spanId: '1'.repeat(16) })
-  const traces = { ...noTraces, isOn: true, showsPrompts, another, record: (span: EndedSpan) => void spans.push(span) }
-  await recordTaskSpans({ traces, store, accounts }, end)
-  return spans
+function spansOf(end: TaskEnd, showsPrompts = false) {
+  const queued = { ...trace, spanId: '1'.repeat(16) }
+  return taskSpans({ attempts, events, entries }, end, { trace, queued, showsPrompts, accounts })
 }
 
-it('a task that ended has spans for itself, its wait and each attempt, with the times of its rows', async () => {
-  const spans = await spansOf({ task: ended, at: 9_000 })
+it('a task that ended has spans for itself, its wait and each attempt, with the times of its rows', () => {
+  const spans = spansOf({ task: ended, at: 9_000 })
   assert.deepEqual(
     spans.map(({ name, startedAt, endedAt, parentId, error }) => [name, startedAt, endedAt, parentId, error]),
     [
@@ -65,8 +61,8 @@ it('a task that ended has spans for itself, its wait and each attempt, with the 
   assert.deepEqual(task?.events, [{ at: 2_000, name: 'attempt opened' }])
 })
 
-it('money, tokens and the provider are attributes; prompts and texts of others are not', async () => {
-  const spans = await spansOf({ task: ended, at: 9_000 })
+it('money, tokens and the provider are attributes; prompts and texts of others are not', () => {
+  const spans = spansOf({ task: ended, at: 9_000 })
   const [task, , first, second] = spans.map(({ attributes }) => attributes)
   const outcome = [task?.['filmgate.charge'], task?.['filmgate.cost'], task?.['filmgate.currency']]
   assert.deepEqual(outcome, [1.5, 0.25, 'USD'])
@@ -76,17 +72,11 @@ it('money, tokens and the provider are attributes; prompts and texts of others a
   )
   assert.deepEqual([first?.['filmgate.cost'], first?.['gen_ai.provider.name']], [undefined, undefined])
   assert.doesNotMatch(JSON.stringify(spans), /a fox|a text of the provider|hunter2/)
-  const [shown] = await spansOf({ task: ended, at: 9_000 }, true)
+  const [shown] = spansOf({ task: ended, at: 9_000 }, true)
   assert.match(String(shown?.attributes['gen_ai.input.messages']), /"content":"a fox"/)
 })
 
-it('a task that its owner deleted is cancelled, and that is not an error', async () => {
-  const [task] = await spansOf({ task: { ...ended, state: 'running' }, at: 9_000, isDeleted: true })
+it('a task that its owner deleted is cancelled, and that is not an error', () => {
+  const [task] = spansOf({ task: { ...ended, state: 'running' }, at: 9_000, isDeleted: true })
   assert.deepEqual([task?.attributes['filmgate.outcome'], task?.error], ['cancelled', null])
-})
-
-it('a task without a sampled trace has no spans', async () => {
-  const unsampled = toTaskTrace({ ...trace, isSampled: false })
-  for (const text of [null, unsampled, 'damaged'])
-    assert.deepEqual(await spansOf({ task: { ...ended, trace: text }, at: 9_000 }), [])
 })

@@ -1,7 +1,16 @@
 import type { Attempt } from './attempt.ts'
 import type { LedgerEntry } from './ledger.ts'
-import type { Task, TaskEvent } from './task.ts'
-import { type Attributes, attemptContext, type EndedSpan, readTaskTrace, type TaskTrace, type Traces } from './trace.ts'
+import { fromMicros } from './money.ts'
+import type { TaskEvent } from './task.ts'
+import {
+  type AccountProviders,
+  type Attributes,
+  attemptContext,
+  type EndedSpan,
+  type TaskEnd,
+  type TaskTrace,
+  type TraceContext,
+} from './trace.ts'
 
 /*
  * The spans of a whole task are made of its rows when it ends: its own, the wait in the queue, and one for each attempt.
@@ -9,51 +18,43 @@ import { type Attributes, attemptContext, type EndedSpan, readTaskTrace, type Ta
  * they are sent.
  */
 
-/** The rows that are read for the spans of a task. */
-interface TaskRecords {
-  attempts(task: string): Promise<readonly Attempt[]>
-  events(task: string): Promise<readonly TaskEvent[]>
-  entries(task: string): Promise<readonly LedgerEntry[]>
+/** The rows of a task. */
+interface TaskRows {
+  attempts: readonly Attempt[]
+  events: readonly TaskEvent[]
+  entries: readonly LedgerEntry[]
 }
 
-interface TaskEnd {
-  task: Task
-  at: number
-  /** Its owner deleted it before it ended. */
-  isDeleted?: boolean
+interface SpanOptions {
+  trace: TaskTrace
+  /** The context of the span of its wait. */
+  queued: TraceContext
+  showsPrompts: boolean
+  accounts: AccountProviders
 }
 
-interface EndContext {
-  traces: Traces
-  store: TaskRecords
-  /** The provider of each account that exists. */
-  accounts: ReadonlyMap<string, { readonly provider: { readonly name: string } }>
-}
-
-/** Sends the spans of a task that has ended. */
-export async function recordTaskSpans({ traces, store, accounts }: EndContext, end: TaskEnd): Promise<void> {
-  const trace = readTaskTrace(end.task.trace)
-  if (!traces.isOn || !trace?.isSampled) return
-  const { id } = end.task
-  const [attempts, events, entries] = await Promise.all([store.attempts(id), store.events(id), store.entries(id)])
-  const queued = traces.another(trace)
+/** The spans of a task that has ended. */
+export function taskSpans({ attempts, events, entries }: TaskRows, end: TaskEnd, options: SpanOptions): EndedSpan[] {
+  const { trace, queued, showsPrompts, accounts } = options
   const sent = [...attempts].sort((one, other) => one.number - other.number)
-  traces.record(taskSpan(trace, end, { events, entries, prompt: traces.showsPrompts ? end.task.prompt : null }))
-  traces.record({
-    name: 'queue',
-    kind: 'internal',
-    context: queued,
-    parentId: trace.spanId,
-    startedAt: end.task.createdAt,
-    endedAt: sent[0]?.openedAt ?? end.at,
-    attributes: { 'filmgate.task.id': id },
-    error: null,
-  })
-  for (const [at, attempt] of sent.entries()) {
-    const provider = accounts.get(attempt.account)?.provider.name
-    const endedAt = attempt.state === 'refused' ? attempt.settledAt : sent[at + 1]?.openedAt
-    traces.record(attemptSpan(trace, attempt, { end, provider, entries, endedAt: endedAt ?? end.at }))
-  }
+  return [
+    taskSpan(trace, end, { events, entries, prompt: showsPrompts ? end.task.prompt : null }),
+    {
+      name: 'queue',
+      kind: 'internal',
+      context: queued,
+      parentId: trace.spanId,
+      startedAt: end.task.createdAt,
+      endedAt: sent[0]?.openedAt ?? end.at,
+      attributes: { 'filmgate.task.id': end.task.id },
+      error: null,
+    },
+    ...sent.map((attempt, at) => {
+      const provider = accounts.get(attempt.account)?.provider.name
+      const endedAt = attempt.state === 'refused' ? attempt.settledAt : sent[at + 1]?.openedAt
+      return attemptSpan(trace, attempt, { end, provider, entries, endedAt: endedAt ?? end.at })
+    }),
+  ]
 }
 
 /** OpenTelemetry's conventions for generative AI have no operation for videos alone. */
@@ -147,7 +148,7 @@ function amount(name: string, entries: readonly LedgerEntry[], isWanted: (entry:
   const [first] = wanted
   if (!first) return {}
   const micros = wanted.reduce((sum, entry) => sum + entry.amount, 0)
-  return { [name]: micros / 1_000_000, 'filmgate.currency': first.currency }
+  return { [name]: fromMicros(micros), 'filmgate.currency': first.currency }
 }
 
 function messageOf(prompt: string): string {

@@ -1,4 +1,7 @@
 import { hash } from 'node:crypto'
+import type { Attempt } from './attempt.ts'
+import type { LedgerEntry } from './ledger.ts'
+import type { Task, TaskEvent } from './task.ts'
 
 /*
  * Traces, as parts of the service see them. A span is one piece of work; its context names the trace that it belongs to.
@@ -88,11 +91,29 @@ export interface Span {
   end(parent: TraceContext | undefined, error?: string | null): void
 }
 
+/** The rows that are read for the spans of a task. */
+interface TaskRecords {
+  store: {
+    attempts(task: string): Promise<readonly Attempt[]>
+    events(task: string): Promise<readonly TaskEvent[]>
+    entries(task: string): Promise<readonly LedgerEntry[]>
+  }
+  accounts: AccountProviders
+}
+
+/** The provider of each account that exists. */
+export type AccountProviders = ReadonlyMap<string, { readonly provider: { readonly name: string } }>
+
+export interface TaskEnd {
+  task: Task
+  at: number
+  /** Its owner deleted it before it ended. */
+  isDeleted?: boolean
+}
+
 /** Where spans go. Nothing that it does delays or fails the caller. */
 export interface Traces {
   readonly isOn: boolean
-  /** Whether prompts may be attributes. */
-  readonly showsPrompts: boolean
   /** The context for the span of a request with this `traceparent` header, and the span before it. */
   receive(traceparent: string | undefined): TaskTrace
   /** The context of another span of the same trace. */
@@ -100,6 +121,8 @@ export interface Traces {
   /** Without a trace this is `noSpan`. */
   start(trace: TraceContext | undefined, name: string, kind?: SpanKind): Span
   record(span: EndedSpan): void
+  /** Sends the spans of a task that has ended. */
+  recordTask(records: TaskRecords, end: TaskEnd): Promise<void>
   /** For spans that need a read first. Failures are ignored. The end of the service waits for it. */
   later(work: () => Promise<void>): void
 }
@@ -116,11 +139,11 @@ const noContext: TaskTrace = { traceId: '0'.repeat(32), spanId: '0'.repeat(16), 
 /** Tracing is off. */
 export const noTraces: Traces = {
   isOn: false,
-  showsPrompts: false,
   receive: () => noContext,
   another: (trace) => trace,
   start: () => noSpan,
   record() {},
+  async recordTask() {},
   later() {},
 }
 

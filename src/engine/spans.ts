@@ -1,12 +1,11 @@
 import { isFinished, type Task } from '../core/task.ts'
-import { recordTaskSpans } from '../core/task-spans.ts'
 import { attemptContext, noSpan, noTraces, readTaskTrace, type Span, type TraceContext } from '../core/trace.ts'
 import type { Decision, Worker } from '../workers/worker.ts'
 import type { EngineOptions } from './options.ts'
 
 /** The spans of tasks that this process works on: one for each run of a worker, and those of a whole task at its end. */
 export function openTaskSpans({ store, clock, tools, traces = noTraces }: EngineOptions) {
-  const context = { traces, store, accounts: tools.accounts }
+  const records = { store, accounts: tools.accounts }
   return {
     /** A task that has ended is only tidied up: its trace is complete. */
     start(task: Task, worker: Pick<Worker, 'name'>): Span {
@@ -24,12 +23,12 @@ export function openTaskSpans({ store, clock, tools, traces = noTraces }: Engine
     },
     taskEnded(task: Task): void {
       const at = task.completedAt ?? clock.now()
-      traces.later(() => recordTaskSpans(context, { task, at }))
+      traces.later(() => traces.recordTask(records, { task, at }))
     },
     /** Before the rows of a deleted task are removed. */
     async taskRemoved(task: Task): Promise<void> {
       if (isFinished(task)) return
-      await recordTaskSpans(context, { task, at: clock.now(), isDeleted: true }).catch(() => {})
+      await traces.recordTask(records, { task, at: clock.now(), isDeleted: true }).catch(() => {})
     },
   }
 }

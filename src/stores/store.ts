@@ -310,7 +310,7 @@ export interface DeclarationStore {
 }
 
 /** Figures over the tasks of all owners: for metrics, alarms and the status. */
-export interface FigureStore {
+interface FigureStore {
   figures(wanted: FigureRequest): Promise<Figures>
 }
 

@@ -1,3 +1,5 @@
+import { figureLimits, mostOwners } from '../core/figures.ts'
+
 /** A metric with all its series. docs/metrics.md is made of these. */
 export interface Family {
   readonly name: string
@@ -8,6 +10,8 @@ export interface Family {
   /** The upper bounds of a histogram. */
   readonly buckets?: readonly number[]
 }
+
+const { mostCounted, mostAttempts } = figureLimits
 
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const taskBuckets = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21_600, 86_400]
@@ -40,7 +44,7 @@ export const families = {
     name: 'filmgate_tasks',
     type: 'gauge',
     labels: ['state'],
-    help: 'Unfinished tasks by state: fetching, queued, held, running, storing. Counted in the store, up to 50000 for each model, or account and state.',
+    help: `Unfinished tasks by state: fetching, queued, held, running, storing. Counted in the store, up to ${mostCounted} for each model, or account and state.`,
   },
   tasksCreated: {
     name: 'filmgate_tasks_created_total',
@@ -79,13 +83,13 @@ export const families = {
     name: 'filmgate_queue_tasks',
     type: 'gauge',
     labels: ['model'],
-    help: 'Queued tasks. Counted in the store, up to 50000 for each model.',
+    help: `Queued tasks. Counted in the store, up to ${mostCounted} for each model.`,
   },
   queueOldest: {
     name: 'filmgate_queue_oldest_seconds',
     type: 'gauge',
     labels: ['model'],
-    help: 'Time since the oldest queued task was created. Read from the store: the first task of each project, up to 1000 projects for each model.',
+    help: `Time since the oldest queued task was created. Read from the store: the first task of each project, up to ${mostOwners} projects for each model.`,
   },
   attempts: {
     name: 'filmgate_attempts_total',
@@ -97,7 +101,7 @@ export const families = {
     name: 'filmgate_attempts_held',
     type: 'gauge',
     labels: ['account'],
-    help: 'Attempts of unknown outcome. Read from the store, the oldest 1000.',
+    help: `Attempts of unknown outcome. Read from the store, the oldest ${mostAttempts}.`,
   },
   moneyAtRisk: {
     name: 'filmgate_money_at_risk',
@@ -109,7 +113,7 @@ export const families = {
     name: 'filmgate_orphans',
     type: 'gauge',
     labels: ['account'],
-    help: 'Attempts that were accepted and that no task uses. Read from the store, the newest 1000.',
+    help: `Attempts that were accepted and that no task uses. Read from the store, the newest ${mostAttempts}.`,
   },
   orphanCost: {
     name: 'filmgate_orphan_cost',
@@ -190,7 +194,7 @@ export const families = {
     name: 'filmgate_deliveries_waiting',
     type: 'gauge',
     labels: [],
-    help: 'Webhook deliveries that are not delivered yet. Counted in the store, up to 50000.',
+    help: `Webhook deliveries that are not delivered yet. Counted in the store, up to ${mostCounted}.`,
   },
   usageCost: {
     name: 'filmgate_usage_cost_total',

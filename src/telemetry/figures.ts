@@ -1,6 +1,6 @@
 import type { AccountView } from '../core/account.ts'
 import type { Catalog } from '../core/catalog.ts'
-import { type AttemptFigure, type Figures, isHeldAttempt, workStates } from '../core/figures.ts'
+import { type AttemptFigure, type Figures, isHeldAttempt, tasksByState } from '../core/figures.ts'
 import { isPaused, pauseReasons } from '../core/health.ts'
 import { fromMicros } from '../core/money.ts'
 import { type Family, families } from './families.ts'
@@ -57,14 +57,7 @@ export function addFigures({ sampled }: Pick<Instruments, 'sampled'>, sources: F
   const held = ({ open }: Figures) => open.filter((attempt) => isHeldAttempt(attempt, now()))
 
   sampled(families.storeUp, async () => [{ value: (await figures()) ? 1 : 0 }])
-  add(families.tasks, ({ queues, fetching, work }) =>
-    toSamples('state', [
-      ['fetching', fetching],
-      ['queued', queues.reduce((sum, { tasks }) => sum + tasks, 0)],
-      ...workStates.map((state) => [state, 0] as const),
-      ...work.map(({ state, tasks }) => [state, tasks] as const),
-    ]),
-  )
+  add(families.tasks, (found) => toSamples('state', Object.entries(tasksByState(found))))
   addQueues(add, sources)
   add(families.attemptsHeld, (found) => byAccount(held(found)))
   add(families.moneyAtRisk, (found) => byCurrency(held(found)))

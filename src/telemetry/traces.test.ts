@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
 import { noSpan, noTraces, type TraceSettings } from '../core/trace.ts'
+import { newTask } from '../stores/contract/world.ts'
 import { openTraces } from './traces.ts'
 
 const log = { info() {}, warn() {}, error() {} }
@@ -63,6 +64,14 @@ it('work in a span returns its result, and throws its error', async () => {
     span.within('verify', () => Promise.reject(broken)),
     broken,
   )
+})
+
+it('a task without a sampled trace has no spans, so its rows are not read', async () => {
+  await using opened = await open({})
+  const read = () => assert.fail('its rows are read')
+  const records = { store: { attempts: read, events: read, entries: read }, accounts: new Map() }
+  for (const trace of [null, unsampled, 'damaged'])
+    await opened.traces.recordTask(records, { task: newTask('1', { trace }), at: 9_000 })
 })
 
 it('the end waits for what is still read, and ignores its failures', async () => {

@@ -1,10 +1,12 @@
 import type { Clock, Random } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
+import { taskSpans } from '../core/task-spans.ts'
 import {
   type Attributes,
   type EndedSpan,
   noSpan,
   noTraces,
+  readTaskTrace,
   readTraceparent,
   type Span,
   type SpanKind,
@@ -53,7 +55,6 @@ export async function openTraces({
   return {
     traces: {
       isOn: true,
-      showsPrompts: settings.showsPrompts,
       receive(traceparent) {
         const parent = readTraceparent(traceparent)
         const traceId = parent?.traceId ?? hexOf(random, 16)
@@ -63,6 +64,14 @@ export async function openTraces({
       another,
       start,
       record,
+      async recordTask({ store, accounts }, end) {
+        const { id, trace: text } = end.task
+        const trace = readTaskTrace(text)
+        if (!trace?.isSampled) return
+        const [attempts, events, entries] = await Promise.all([store.attempts(id), store.events(id), store.entries(id)])
+        const options = { trace, queued: another(trace), showsPrompts: settings.showsPrompts, accounts }
+        for (const span of taskSpans({ attempts, events, entries }, end, options)) record(span)
+      },
       later(work) {
         const done = work()
           .catch(() => {})

@@ -1,4 +1,5 @@
 import { alarmKindNames, alarmSeverities, alarmStatuses } from '../core/alarms.ts'
+import { figureLimits } from '../core/figures.ts'
 import { OperatorHealth } from './accounts.ts'
 import { time } from './operator.ts'
 import { page } from './page.ts'
@@ -46,7 +47,7 @@ const StatusAccount = shape('An account, with its slots.', {
 })
 
 const StatusTasks = shape(
-  'How many tasks are in each state; null if the database does not respond. Counted up to 50000 for each model, or account and state.',
+  `How many tasks are in each state; null if the database does not respond. Counted up to ${figureLimits.mostCounted} for each model, or account and state.`,
   {
     fetching: count('Their reference image is being downloaded.'),
     queued: count('They wait for a slot of an account.'),

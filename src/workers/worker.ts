@@ -17,6 +17,7 @@ import type { Media } from '../media/media.ts'
 import type { Outbound, Upstream } from '../outbound.ts'
 import type { Call, Provider, ProviderRequest, ProviderSource } from '../providers/provider.ts'
 import type { Alarms } from '../telemetry/alarms.ts'
+import type { WorkMeter } from '../telemetry/metrics.ts'
 
 /**
  * Moves tasks from state to state. A worker gets a leased task in one of its states, acts, and returns a decision, which
@@ -113,7 +114,7 @@ export interface Tools {
   scratch: string
   retentionMs: number
   /** Counts results that were downloaded, if there are metrics. */
-  meter?: { downloaded(account: string, bytes: number, ms: number): void }
+  meter?: Pick<WorkMeter, 'downloaded'>
   alarms?: Alarms
   /** A larger result is not stored: a body may be endless. */
   maxVideoBytes: number

@@ -6,7 +6,6 @@ import { Problem } from '../../core/problem.ts'
 import { accepted, givenUp, type Outcome, resubmitted } from '../../core/recovery.ts'
 import { apply } from '../../core/states.ts'
 import { isFinished, isTaskId, type Json, type Task } from '../../core/task.ts'
-import { recordTaskSpans } from '../../core/task-spans.ts'
 import { eventsOf } from '../../core/timeline.ts'
 import { leaseMs } from '../../core/timing.ts'
 import { noTraces, taskFields } from '../../core/trace.ts'
@@ -163,7 +162,7 @@ async function decide(
     if (!(await store.record({ task: after, fact, audit, events: eventsOf(task, after, now, [name, detail]) })))
       throw refusal(`Task '${id}' was changed meanwhile. Check it again.`)
     log.info(name, { request: request.id, ...taskFields(task), ...detail })
-    if (isFinished(after)) traces.later(() => recordTaskSpans({ traces, store, accounts }, { task: after, at: now }))
+    if (isFinished(after)) traces.later(() => traces.recordTask({ store, accounts }, { task: after, at: now }))
     return await describeTask(after, store)
   } catch (error) {
     // Nothing was decided, so the task gets its due time back. If the lease is lost, this does nothing.

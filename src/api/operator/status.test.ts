@@ -10,15 +10,13 @@ it('a store that does not respond leaves the status incomplete: one line at its 
   const { log } = openTelemetry({ write: (line) => lines.push(line), now: clock.now, secrets: [] })
   let isAway = false
   const attempts = { open: [], orphans: [], abandoned: [] }
-  const figures = { queues: [], fetching: 0, work: [], slots: [], ...attempts, pendingDeliveries: 0 }
-  const store = {
-    figures: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(figures)),
-    alarms: async () => [],
-    healths: async () => [],
-  }
+  const none = { queues: [], fetching: 0, work: [], slots: [], ...attempts, pendingDeliveries: 0 }
+  const figures = () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(none))
+  const store = { alarms: async () => [], healths: async () => [] }
   const readiness = async () => ({ status: 'ok', reason: null, store: 'ok', bucket: 'ok' })
-  const healths = { refresh: async () => {} }
-  const dependencies = { store, readiness, healths, clock, log, accounts: new Map() } as unknown as StatusDependencies
+  const service = { name: 'web-1', version: '1.0.0', store: 'sqlite', bucket: 'disk' }
+  const parts = { store, readiness, figures, clock, log, accounts: new Map(), localAlarms: () => [], bucketLimit: 0 }
+  const dependencies = { ...parts, service } as unknown as StatusDependencies
   const { handler } = statusRoute(dependencies, { all: async () => 7 })
   const ask = handler as unknown as () => Promise<{ tasks: object | null; stored_bytes: number | null }>
 

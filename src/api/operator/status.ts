@@ -1,23 +1,29 @@
-import { type AccountHealth, type AccountView, type Healths, isLocalName } from '../../core/account.ts'
+import { type AccountHealth, type AccountView, isLocalName } from '../../core/account.ts'
 import { type Alarm, describeAlarm } from '../../core/alarms.ts'
-import { type Figures, figureLimits } from '../../core/figures.ts'
+import type { Clock } from '../../core/clock.ts'
+import { type Figures, tasksByState } from '../../core/figures.ts'
 import { openOutage } from '../../core/outage.ts'
-import type { AlarmStore, FigureStore, HealthStore, ProbeStore } from '../../stores/store.ts'
+import type { AlarmStore, HealthStore } from '../../stores/store.ts'
+import type { Log } from '../../telemetry/log.ts'
 import { OperatorStatus } from '../../wire/alarms.ts'
-import { type HealthDependencies, openReadiness } from '../health.ts'
+import type { HealthDependencies } from '../health.ts'
 import type { Route } from '../route.ts'
 import type { StoredBytes } from '../stored-bytes.ts'
 import { iso } from '../wire.ts'
 import { describeHealth } from './accounts.ts'
 
 export interface StatusDependencies extends HealthDependencies {
-  store: ProbeStore & FigureStore & Pick<AlarmStore, 'alarms'> & Pick<HealthStore, 'healths'>
+  store: Pick<AlarmStore, 'alarms'> & Pick<HealthStore, 'healths'>
   accounts: ReadonlyMap<string, AccountView>
-  healths: Healths
+  /** Reads the health of the accounts, which processes share, and the figures of the store. */
+  figures: () => Promise<Figures>
+  clock: Clock
+  log: Log
   /** Active alarms about the store itself, which this process keeps in memory. */
-  localAlarms?: () => readonly Alarm[]
-  bucketLimit?: number
-  service?: ServiceFacts
+  localAlarms: () => readonly Alarm[]
+  /** 0 is no limit. */
+  bucketLimit: number
+  service: ServiceFacts
 }
 
 /** What the status says about the process that responds. */
@@ -28,8 +34,6 @@ interface ServiceFacts {
   readonly store: string
   readonly bucket: string
 }
-
-const unnamed: ServiceFacts = { name: 'this process', version: 'unknown', store: 'sqlite', bucket: 'disk' }
 
 /** A process reports every 5 seconds that it lives. */
 const seenMs = 60_000
@@ -48,8 +52,7 @@ export function statusRoute(dependencies: StatusDependencies, stored: Pick<Store
 }
 
 function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
-  const { accounts, clock, log, localAlarms = () => [], bucketLimit = 0, service = unnamed } = dependencies
-  const check = dependencies.readiness ?? openReadiness(dependencies)
+  const { accounts, clock, log, localAlarms, bucketLimit, service, readiness } = dependencies
   const lines = { down: 'the status is incomplete: the store does not respond', up: 'the status is complete again' }
   const outage = openOutage({ log, clock, ...lines, level: 'warn' })
   /** Null while the store does not respond. */
@@ -64,7 +67,7 @@ function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 
     }
   }
   return async (): Promise<OperatorStatus> => {
-    const health = await check()
+    const health = await readiness()
     const rows = await read()
     const now = clock.now()
     return {
@@ -80,7 +83,7 @@ function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 
         { name: service.name, last_seen: iso(now), responded: true },
         ...othersIn(rows?.reports ?? [], now).filter(({ name }) => name !== service.name),
       ],
-      tasks: rows && tasksIn(rows.figures),
+      tasks: rows && tasksByState(rows.figures),
       queues: queuesIn(rows?.figures.queues ?? [], now),
       accounts: [...accounts.values()].map(({ name, provider, mode = 'active', concurrency, health }) => ({
         name,
@@ -95,11 +98,10 @@ function showStatus(dependencies: StatusDependencies, stored: Pick<StoredBytes, 
   }
 }
 
-async function readRows({ store, accounts, healths }: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
-  await healths.refresh()
-  const wanted = { accounts: [...accounts.keys()], ...figureLimits }
+async function readRows(dependencies: StatusDependencies, stored: Pick<StoredBytes, 'all'>) {
+  const { store } = dependencies
   const [figures, alarms, reports, bytes] = await Promise.all([
-    store.figures(wanted),
+    dependencies.figures(),
     store.alarms({ status: 'active', limit: mostAlarms }),
     store.healths(),
     stored.all(),
@@ -115,18 +117,6 @@ function othersIn(reports: readonly AccountHealth[], now: number) {
     if (isLocalName(account) && now - changedAt < seenMs) seen.set(name, Math.max(changedAt, seen.get(name) ?? 0))
   }
   return [...seen].map(([name, at]) => ({ name, last_seen: iso(at), responded: false }))
-}
-
-function tasksIn({ fetching, queues, work }: Figures) {
-  const inState = (state: (typeof work)[number]['state']) =>
-    work.reduce((sum, one) => sum + (one.state === state ? one.tasks : 0), 0)
-  return {
-    fetching,
-    queued: queues.reduce((sum, { tasks }) => sum + tasks, 0),
-    held: inState('held'),
-    running: inState('running'),
-    storing: inState('storing'),
-  }
 }
 
 function queuesIn(queues: Figures['queues'], now: number) {
