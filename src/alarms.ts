@@ -16,7 +16,7 @@ import type { Alarms } from './telemetry/alarms.ts'
 import type { Log } from './telemetry/log.ts'
 
 interface AlarmOptions {
-  store: Pick<AlarmStore, 'raiseAlarm' | 'clearAlarm' | 'clearUnseenAlarms' | 'alarms'>
+  store: Pick<AlarmStore, 'raiseAlarm' | 'clearAlarm' | 'clearUnseenAlarms' | 'activeAlarms'>
   clock: Clock
   random: Random
   log: Log
@@ -146,7 +146,7 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
     async sync() {
       for (const one of known.values()) if (one.isUnsaved) save(one)
       await writing
-      const found = await store.alarms({ status: 'active', limit: mostActive })
+      const found = await store.activeAlarms(mostActive)
       active = new Map(found.map((alarm) => [alarmKey(alarm), alarm]))
     },
     active: (kind) => [...local.active(), ...active.values()].filter((alarm) => alarm.kind === kind),

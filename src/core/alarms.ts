@@ -134,6 +134,11 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   },
 }
 
+const critical = alarmKindNames.filter((kind) => alarmKinds[kind].severity === 'critical')
+
+/** For the order of a list in SQL: critical alarms come first. */
+export const urgency = `CASE WHEN kind IN (${critical.map((kind) => `'${kind}'`).join(', ')}) THEN 0 ELSE 1 END`
+
 /** What else is known, such as a number or a name. No secrets. */
 export type AlarmDetails = Readonly<Record<string, string | number | boolean | null>>
 

@@ -341,6 +341,8 @@ export interface AlarmStore {
   clearUnseenAlarms(kind: AlarmKind, before: number, at: number): Promise<Alarm[]>
   /** The newest first. `after` need not exist: it is only a position in that order. */
   alarms(page: AlarmPage): Promise<Alarm[]>
+  /** Critical ones first, and of each severity the newest: a limit cuts off what is less urgent. */
+  activeAlarms(limit: number): Promise<Alarm[]>
   /**
    * Writes the entry in the same transaction. An alarm that is acknowledged stays as it is, without another entry. Returns
    * the alarm, if it exists.

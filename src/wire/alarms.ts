@@ -84,7 +84,7 @@ export const OperatorStatus = shape('The whole service on one screen.', {
     }),
   ),
   accounts: listOf('The accounts of the process that responded.', StatusAccount),
-  alarms: listOf('Active alarms, up to 100, the newest first.', OperatorAlarm),
+  alarms: listOf('Active alarms, up to 100: critical ones first, then the newest.', OperatorAlarm),
 })
 export type OperatorStatus = Static<typeof OperatorStatus>
 

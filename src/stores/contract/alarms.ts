@@ -100,6 +100,15 @@ function testLists(world: StoreWorld): void {
     assert.deepEqual(await list('cleared', 9, newReport('3').id), [2])
   })
 
+  it('lists active alarms, critical ones first, however many others are newer', async () => {
+    await using store = await fresh(world)
+    const kinds = { 1: 'circuit_open', 2: 'disk_low', 3: 'limit_reached', 4: 'endpoint_dead', 5: 'clock_wrong' } as const
+    for (const [number, kind] of Object.entries(kinds)) await store.raiseAlarm(newReport(number, { kind }))
+    await store.clearAlarm('clock_wrong', 'main', 20)
+    assert.deepEqual(numbersOf(await store.activeAlarms(9)), [2, 1, 4, 3])
+    assert.deepEqual(numbersOf(await store.activeAlarms(3)), [2, 1, 4])
+  })
+
   it('an alarm is acknowledged once, with one entry in the audit log', async () => {
     await using store = await fresh(world)
     const report = newReport('1')

@@ -1,5 +1,5 @@
 import { auditColumns, fromAudit } from '../../core/access-row.ts'
-import { type AlarmStatus, alarmColumns, fromReport, reportColumns, toAlarm } from '../../core/alarms.ts'
+import { type AlarmStatus, alarmColumns, fromReport, reportColumns, toAlarm, urgency } from '../../core/alarms.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import { mapReadable } from '../../core/row.ts'
 import type { Acknowledgement, AlarmStore } from '../store.ts'
@@ -32,6 +32,10 @@ export function openAlarmRows(database: Database): AlarmStore {
     async alarms({ status, after = end, limit }) {
       const text = `SELECT ${names} FROM alarms WHERE ${conditions[status]} AND id < $1 ORDER BY id DESC LIMIT $2`
       return mapReadable(await database.read(text, [after, limit]), toAlarm)
+    },
+    async activeAlarms(limit) {
+      const text = `SELECT ${names} FROM alarms WHERE cleared_at IS NULL ORDER BY ${urgency}, id DESC LIMIT $1`
+      return mapReadable(await database.read(text, [limit]), toAlarm)
     },
     acknowledgeAlarm(id, acknowledgement, entry) {
       const write = () => database.write((query) => acknowledge(query, id, acknowledgement, entry))

@@ -9,6 +9,7 @@ import {
   fromReport,
   reportColumns,
   toAlarm,
+  urgency,
 } from '../../core/alarms.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import { mapReadable } from '../../core/row.ts'
@@ -78,7 +79,7 @@ export function prepareAlarms(database: DatabaseSync) {
 }
 
 /** Reads; runs on the main thread. */
-export function prepareAlarmReads(reader: DatabaseSync): Pick<Store, 'alarms' | 'unsentAlarms' | 'lastAlarmSent'> {
+export function prepareAlarmReads(reader: DatabaseSync): Pick<Store, 'alarms' | 'activeAlarms' | 'unsentAlarms' | 'lastAlarmSent'> {
   const list = (condition: string) =>
     reader.prepare(`SELECT ${names} FROM alarms WHERE ${condition} AND id < ? ORDER BY id DESC LIMIT ?`)
   const lists = {
@@ -86,6 +87,9 @@ export function prepareAlarmReads(reader: DatabaseSync): Pick<Store, 'alarms' | 
     cleared: list('cleared_at IS NOT NULL'),
     all: list('true'),
   }
+  const active = reader.prepare(
+    `SELECT ${names} FROM alarms INDEXED BY alarms_active WHERE cleared_at IS NULL ORDER BY ${urgency}, id DESC LIMIT ?`,
+  )
   const waiting = reader.prepare(
     `SELECT ${names} FROM alarms
      WHERE (${unsent}) AND (sending_until IS NULL OR sending_until <= ?) ORDER BY id LIMIT ?`,
@@ -96,6 +100,7 @@ export function prepareAlarmReads(reader: DatabaseSync): Pick<Store, 'alarms' | 
   )
   return {
     alarms: async ({ status, after = end, limit }) => mapReadable(lists[status].all(after, limit), toAlarm),
+    activeAlarms: async (limit) => mapReadable(active.all(limit), toAlarm),
     unsentAlarms: async (now, limit) => mapReadable(waiting.all(now, limit), toAlarm),
     lastAlarmSent: async (kind, subject) => Number(last.get(kind, subject)?.at ?? 0),
   }
