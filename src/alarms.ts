@@ -148,6 +148,9 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
       await writing
       const found = await store.activeAlarms(mostActive)
       active = new Map(found.map((alarm) => [alarmKey(alarm), alarm]))
+      // Another process cleared it, and it was reported here since its last write.
+      for (const one of known.values()) if (one.isRaised && one.reports > 0 && !active.has(alarmKey(one))) save(one)
+      await writing
     },
     active: (kind) => [...local.active(), ...active.values()].filter((alarm) => alarm.kind === kind),
     async clearUnseen(kind) {
