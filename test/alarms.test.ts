@@ -253,13 +253,49 @@ describe('an alarm is raised, sent once and cleared', () => {
       const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
       return (await (await service.fetch(path, init)).json()) as { id: string }
     }
-    const endpoint = { name: 'films', url: `${receiver.url}/hook`, event_types: ['video.failed'] }
-    const { id } = await post('/v1/webhook_endpoints', endpoint)
+    const endpoint = { url: `${receiver.url}/hook`, event_types: ['video.failed'] }
+    const ids: string[] = []
+    for (const name of ['one', 'two', 'three'])
+      ids.push((await post('/v1/webhook_endpoints', { name, ...endpoint })).id)
     // A video that fails at once, because its image does not exist.
     await service.submit({ model: 'studio', prompt: 'x', image: `${receiver.url}/none.png` })
-    const alarm = await isRaised({ service, receiver }, 'endpoint_dead', id)
-    assert.deepEqual([alarm.details.owner, alarm.details.disabled], ['default', true])
-    await post(`/v1/webhook_endpoints/${id}`, {})
+    const alarm = await isRaised({ service, receiver }, 'endpoint_dead', 'default')
+    const details = () => service.operator<{ data: Event['data'][] }>('/alarms').then(({ data }) => data[0]?.details)
+    await until('all of them are one alarm', async () => (await details())?.endpoints === 3)
+    for (const id of ids.slice(1)) await post(`/v1/webhook_endpoints/${id}`, {})
+    await until('one is left', async () => (await details())?.endpoints === 1)
+    assert.deepEqual([(await details())?.endpoint, (await details())?.disabled], [ids[0], true])
+    await post(`/v1/webhook_endpoints/${ids[0]}`, {})
+    await isCleared({ service, receiver }, alarm)
+    assert.equal(eventsOf(receiver, 'endpoint_dead').length, 2)
+  })
+
+  it('endpoint_dead: a receiver accepts nothing for days, until it does', async () => {
+    await using receiver = await startReceiver()
+    const clock = jumpingClock()
+    const yaml = `outbound: { allow: ["127.0.0.1:${receiver.port}"] }`
+    await using service = await startService({ yaml, env: sendingTo(receiver), world: { clock, alarmLookMs } })
+    let status = 500
+    receiver.handle = ({ path }, response) => void response.writeHead(path === '/hook' ? status : 200).end()
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'films', url: `${receiver.url}/hook`, event_types: ['video.failed'] })
+    const created = await service.fetch('/v1/webhook_endpoints', { method: 'POST', headers, body })
+    const { id } = (await created.json()) as { id: string }
+    const fail = () => service.submit({ model: 'studio', prompt: 'x', image: `${receiver.url}/none.png` })
+    const triesOf = async () => {
+      const listed = await service.fetch(`/v1/webhook_endpoints/${id}/deliveries`)
+      const { data } = (await listed.json()) as { data: { tries: unknown[] }[] }
+      return data[0]?.tries.length ?? 0
+    }
+    await fail()
+    for (let tries = 1; tries < 10; tries += 1) {
+      await until(`try ${tries} is recorded`, async () => (await triesOf()) === tries)
+      clock.jump(27 * 60 * minute)
+    }
+    const alarm = await isRaised({ service, receiver }, 'endpoint_dead', 'default')
+    assert.deepEqual([alarm.details.endpoint, alarm.details.disabled], [id, false])
+    status = 200
+    await fail()
     await isCleared({ service, receiver }, alarm)
   })
 

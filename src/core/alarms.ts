@@ -103,8 +103,8 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   },
   endpoint_dead: {
     severity: 'warning',
-    cause: 'A webhook endpoint of a client responded with 410, or did not accept an event for three days.',
-    firstAid: 'Notify the owner of the endpoint. The owner enables it with `filmgate webhooks enable ID` after a repair.',
+    cause: 'A webhook endpoint of a project responded with 410, or did not accept an event for three days.',
+    firstAid: 'Notify the owner of the project, who enables it with `filmgate webhooks enable ID` after a repair.',
     lastsMs: 24 * hour,
   },
   price_stale: {
@@ -147,7 +147,7 @@ export interface Alarm {
   /** It begins with the time, so that ids are in that order. */
   readonly id: string
   readonly kind: AlarmKind
-  /** The account, model, project, endpoint, provider, host or machine that it is about. */
+  /** The account, model, project, provider, host or machine that it is about. */
   readonly subject: string
   readonly details: AlarmDetails
   readonly raisedAt: number

@@ -17,7 +17,7 @@ export const OperatorAlarm = shape('Something that an operator has to know.', {
     enum: alarmSeverities,
     description: '`critical`: videos fail or wait, or money is at risk.',
   },
-  subject: text('The account, model, project, endpoint, provider or machine that it is about.'),
+  subject: text('The account, model, project, provider or machine that it is about.'),
   details: {
     type: 'object',
     additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
