@@ -205,7 +205,9 @@ it('a submit whose image can not be stored gets 503, and nothing of it is kept',
   assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
   assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'storage_unavailable')
   assert.equal(await listed(), before)
-  const id = /video_[0-9a-f]{48}/.exec(proxy.seen.findLast((asked) => isPut(asked) && asked.includes('video_')) ?? '')?.[0]
+  const id = /video_[0-9a-f]{48}/.exec(
+    proxy.seen.findLast((asked) => isPut(asked) && asked.includes('video_')) ?? '',
+  )?.[0]
   assert.ok(id, 'nothing was put')
   assert.deepEqual(await keysOf(id), [])
 })

@@ -10,7 +10,8 @@ function open(machine = 'web-1') {
   const clock = manualClock(1_800_000_000_000)
   const said: string[] = []
   const alarms = {
-    raise: (kind: string, subject: string, details = {}) => void said.push(`${kind} ${subject} ${JSON.stringify(details)}`),
+    raise: (kind: string, subject: string, details = {}) =>
+      void said.push(`${kind} ${subject} ${JSON.stringify(details)}`),
     clear: (kind: string, subject: string) => void said.push(`no ${kind} ${subject}`),
   }
   const skew = { ms: 0 }

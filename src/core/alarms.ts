@@ -59,7 +59,8 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   orphan_cost: {
     severity: 'warning',
     cause: 'A provider may bill a video that no task uses: it was accepted too late, or its outcome stays unknown.',
-    firstAid: 'List them with `filmgate task orphans`, and cancel each job at the provider if it exists and still runs.',
+    firstAid:
+      'List them with `filmgate task orphans`, and cancel each job at the provider if it exists and still runs.',
     lastsMs: lookedAtMs,
   },
   limit_reached: {
@@ -158,7 +159,11 @@ export interface Alarm {
   readonly acknowledgedBy: string | null
   readonly acknowledgedAt: number | null
   readonly clearedAt: number | null
-  /** When its start and its end were sent to the operator; 0: they need not be sent. */
+}
+
+/** An alarm, and what one receiver has of it. */
+export interface UnsentAlarm extends Alarm {
+  /** When its start and its end were sent; 0: they need not be sent. */
   readonly raiseSentAt: number | null
   readonly clearSentAt: number | null
 }
@@ -178,6 +183,9 @@ export type AlarmStatus = (typeof alarmStatuses)[number]
 
 /** The two events that are sent to the operator. */
 export type AlarmEvent = 'raised' | 'cleared'
+
+export const alarmReceiverNames = ['webhook', 'slack'] as const
+export type AlarmReceiverName = (typeof alarmReceiverNames)[number]
 
 /** Where alarms are sent. The URLs contain tokens: they are never logged. */
 export interface AlarmReceivers {
@@ -201,10 +209,27 @@ export function newAlarmId(at: number, random: Random): string {
   return `alarm_${time}${Buffer.from(random(8)).toString('hex')}`
 }
 
+/** When the start and the end were sent to the receiver, and until when a process is sending one of them. */
+export function sendingColumns(receiver: AlarmReceiverName) {
+  return { raised: `${receiver}_raised_at`, cleared: `${receiver}_cleared_at`, until: `${receiver}_until` } as const
+}
+
+/** For SQL: the alarms whose start or end the receiver does not have. Partial indexes have the same condition. */
+export function unsentCondition(receiver: AlarmReceiverName): string {
+  const { raised, cleared } = sendingColumns(receiver)
+  return `(${raised} IS NULL OR cleared_at IS NOT NULL AND ${cleared} IS NULL)`
+}
+
 export const alarmColumns = [
   ...['id', 'kind', 'subject', 'details', 'raised_at', 'last_seen', 'count', 'acknowledged_by', 'acknowledged_at'],
-  ...['cleared_at', 'raise_sent_at', 'clear_sent_at', 'sending_until'],
+  ...['cleared_at', ...alarmReceiverNames.flatMap((receiver) => Object.values(sendingColumns(receiver)))],
 ]
+
+/** All columns of an alarm, and those that `toUnsentAlarm` reads. */
+export function unsentColumns(receiver: AlarmReceiverName): string {
+  const { raised, cleared } = sendingColumns(receiver)
+  return `${alarmColumns.join(', ')}, ${raised} AS raise_sent_at, ${cleared} AS clear_sent_at`
+}
 
 /** The first columns of a new alarm, in their order. */
 export const reportColumns = alarmColumns.slice(0, 7)
@@ -225,9 +250,12 @@ export function toAlarm(row: Row): Alarm {
     acknowledgedBy: row.acknowledged_by as string | null,
     acknowledgedAt: row.acknowledged_at as number | null,
     clearedAt: row.cleared_at as number | null,
-    raiseSentAt: row.raise_sent_at as number | null,
-    clearSentAt: row.clear_sent_at as number | null,
   }
+}
+
+export function toUnsentAlarm(row: Row): UnsentAlarm {
+  const { raise_sent_at: raised, clear_sent_at: cleared } = row
+  return { ...toAlarm(row), raiseSentAt: raised as number | null, clearSentAt: cleared as number | null }
 }
 
 /** As operators see it, in the API and in what is sent to them. */
