@@ -118,7 +118,7 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   model_retired: {
     severity: 'warning',
     cause: 'A provider no longer knows a model, or has announced to retire it by now.',
-    firstAid: 'Route the name to another model with `filmgate alias set NAME MODEL`, or remove the model.',
+    firstAid: 'Send the name to another model with `filmgate model set NAME --account ACCOUNT --model OTHER-MODEL`.',
     lastsMs: hour,
   },
   clock_wrong: {
