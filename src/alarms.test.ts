@@ -81,6 +81,22 @@ it('a process clears the alarm of an earlier one, and reports of two processes a
   assert.deepEqual([await world.list('active'), third.active('circuit_open')], [[], []])
 })
 
+it('a report right after another process cleared the alarm raises it again', async () => {
+  await using world = await openWorld()
+  const [first, second] = [world.open(), world.open()]
+  first.raise('model_retired', 'film')
+  await first.sync()
+  await second.sync()
+  second.clear('model_retired', 'film')
+  await second.sync()
+  await first.sync()
+  assert.deepEqual(await world.list('active'), [], 'nothing was reported since')
+  first.raise('model_retired', 'film')
+  await first.sync()
+  assert.deepEqual(await world.list('active'), ['model_retired film 1'])
+  assert.equal(world.writes.count, 2)
+})
+
 it('what nothing reports any more is cleared after the time of its kind', async () => {
   await using world = await openWorld()
   const alarms = world.open()

@@ -16,7 +16,7 @@ import type { Alarms } from './telemetry/alarms.ts'
 import type { Log } from './telemetry/log.ts'
 
 interface AlarmOptions {
-  store: Pick<AlarmStore, 'raiseAlarm' | 'clearAlarm' | 'clearUnseenAlarms' | 'alarms'>
+  store: Pick<AlarmStore, 'raiseAlarm' | 'clearAlarm' | 'clearUnseenAlarms' | 'activeAlarms'>
   clock: Clock
   random: Random
   log: Log
@@ -146,8 +146,11 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
     async sync() {
       for (const one of known.values()) if (one.isUnsaved) save(one)
       await writing
-      const found = await store.alarms({ status: 'active', limit: mostActive })
+      const found = await store.activeAlarms(mostActive)
       active = new Map(found.map((alarm) => [alarmKey(alarm), alarm]))
+      // Another process cleared it, and it was reported here since its last write.
+      for (const one of known.values()) if (one.isRaised && one.reports > 0 && !active.has(alarmKey(one))) save(one)
+      await writing
     },
     active: (kind) => [...local.active(), ...active.values()].filter((alarm) => alarm.kind === kind),
     async clearUnseen(kind) {

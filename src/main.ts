@@ -132,7 +132,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   await checkCurrency(store, config.prices, log)
   const bucket = measureBucket(await openBucket(config, folder), metrics.work)
   const alarms = openAlarms({ store, clock, random, log })
-  const machine = hostname()
+  // Several processes of a machine may share a store: a healthy one must not clear the alarms of another.
+  const machine = isShared ? `${hostname()}:${folder.path}` : hostname()
   const upstreams = watchUpstreams({ alarms, clock, systemNow: () => others.clock.now(), machine })
   // Not awaited: a bucket that hangs must not delay the start.
   if (config.bucket.kind === 's3') void warnOfBucket(bucket, log)

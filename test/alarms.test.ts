@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmdirSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { simulated } from '../simulators/provider.ts'
-import { alarmKindNames, alarmKinds, type describeAlarm } from '../src/core/alarms.ts'
+import type { describeAlarm } from '../src/core/alarms.ts'
 import { sign } from '../src/core/signature.ts'
-import { certificateFor, listen } from '../src/outbound/loopback.fixture.ts'
+import { certificateFor, listen, reply } from '../src/outbound/loopback.fixture.ts'
 import { Gateway, type GatewayOptions } from './gateway.ts'
 import { jumpingClock, operatorToken, startService, type TestService, until } from './service.ts'
+import { startTcpProxy } from './services/tcp-proxy.ts'
 import { mountDisk, notMounted } from './small-disk.ts'
 import { type Receiver, startReceiver } from './webhook-world.ts'
 
@@ -118,6 +120,21 @@ describe('an alarm is raised, sent once and cleared', () => {
     await isCleared(stage, alarm)
   })
 
+  it('circuit_open: the provider can’t be reached, until it accepts a task again', async () => {
+    await using stage = await openStage({ accounts: { main: {} }, models })
+    const { way } = stage
+    await using network = await startTcpProxy(Number(new URL(way.upstream.url).port))
+    const main = { base_url: `http://127.0.0.1:${network.port}`, concurrency: 9 }
+    await way.restart({ accounts: { main }, models })
+    await network.refuse()
+    for (let number = 0; number < 6; number += 1) await way.submit('film', `film ${number}`)
+    const alarm = await isRaised(stage, 'circuit_open', 'main')
+    await network.accept()
+    // The account is tried again by itself.
+    way.clock.jump(11 * minute)
+    await isCleared(stage, alarm)
+  })
+
   it('attempt_held: the response to a submit is lost, and the operator gives the task up', async () => {
     await using stage = await openStage({ accounts: { main: {} }, models })
     const { way, service } = stage
@@ -152,6 +169,18 @@ describe('an alarm is raised, sent once and cleared', () => {
     await isCleared(stage, alarm)
   })
 
+  it('orphan_cost: the response to a submit is lost, and its account gives such tasks up at once', async () => {
+    await using stage = await openStage({ accounts: { main: { on_unknown: 'fail' } }, models })
+    const { way } = stage
+    way.upstream.setFaults({ next: [{ fault: 'submit-500-after-accept', prompt: 'film' }] })
+    const id = await way.submit('film')
+    await way.fails(id, 'submission_unknown')
+    const alarm = await isRaised(stage, 'orphan_cost', 'main')
+    assert.deepEqual([alarm.details.attempts, alarm.details.task], [1, id])
+    way.clock.jump(25 * 60 * minute)
+    await isCleared(stage, alarm)
+  })
+
   it('limit_reached, queue_old: a project has as many waiting videos as it may have, for a long time', async () => {
     const accounts = { main: { base_url: 'http://127.0.0.1:9' } }
     await using stage = await openStage({ accounts, models, env: { FILMGATE_QUEUED: '1' } })
@@ -169,6 +198,29 @@ describe('an alarm is raised, sent once and cleared', () => {
     await isCleared(stage, limit)
     await remove(service, id)
     await isCleared(stage, queue)
+  })
+
+  it('limit_reached: a project has spent what it may spend, and another one stores what it may store', async () => {
+    await using receiver = await startReceiver()
+    const clock = jumpingClock()
+    const price = '[{ unit: second, price: "0.50" }]'
+    const team = '{ name: team, secret: team, spend: { total: { limit: "0.50" } } }'
+    const small = '{ name: small, secret: small, stored_bytes: 1000 }'
+    const yaml = `prices: { models: { studio: { price: ${price} } } }\ntokens: [${team}, ${small}]`
+    await using service = await startService({ yaml, env: sendingTo(receiver), world: { clock, alarmLookMs } })
+    const film = { model: 'studio', prompt: 'a red fox', seconds: '1', size: '256x256' }
+    for (const [owner, limit] of Object.entries({ team: 'spend', small: 'stored_bytes' })) {
+      const submit = () => service.submit(film, { authorization: `Bearer ${owner}` })
+      assert.equal((await submit()).status, 200)
+      await until(`${limit} is reached`, async () => {
+        clock.jump(1_000)
+        return (await submit()).status === 429
+      })
+      const alarm = await isRaised({ service, receiver }, 'limit_reached', owner)
+      assert.equal(alarm.details.limit, limit)
+      clock.jump(11 * minute)
+      await isCleared({ service, receiver }, alarm)
+    }
   })
 
   it('model_retired: the upstream does not know the model, until it does', async () => {
@@ -192,15 +244,18 @@ describe('an alarm is raised, sent once and cleared', () => {
     await isCleared(stage, alarm)
   })
 
-  it('certificate_failing: the certificate of a provider is self-signed', async () => {
-    await using upstream = await listen(() => undefined, { tls: certificateFor('127.0.0.1') })
-    await using stage = await openStage({ accounts: { main: { base_url: upstream.origin } }, models })
-    const { way, service } = stage
-    const id = await way.submit('film')
-    const alarm = await isRaised(stage, 'certificate_failing', new URL(upstream.origin).host)
+  it('certificate_failing: the certificate of a provider is self-signed, until its authority is trusted', async () => {
+    const tls = certificateFor('provider.test')
+    await using upstream = await listen(() => reply(400, {}, '{}'), { tls })
+    const host = `provider.test:${upstream.port}`
+    const accounts = { main: { base_url: `https://${host}` } }
+    await using stage = await openStage({ accounts, models, outbound: { resolve: async () => ['127.0.0.1'] } })
+    await stage.way.submit('film')
+    const alarm = await isRaised(stage, 'certificate_failing', `${host} from ${hostname()}`)
     assert.match(String(alarm.details.code), /CERT/)
-    await remove(service, id)
-    way.clock.jump(61 * minute)
+    setDefaultCACertificates([...getCACertificates('default'), tls.cert])
+    // The next try.
+    stage.way.clock.jump(11 * minute)
     await isCleared(stage, alarm)
   })
 
@@ -232,19 +287,63 @@ describe('an alarm is raised, sent once and cleared', () => {
   it('endpoint_dead: the receiver of a client is gone, until its owner enables it again', async () => {
     await using receiver = await startReceiver()
     const yaml = `outbound: { allow: ["127.0.0.1:${receiver.port}"] }`
-    await using service = await startService({ yaml, env: sendingTo(receiver), world: { alarmLookMs } })
+    const clock = jumpingClock()
+    await using service = await startService({ yaml, env: sendingTo(receiver), world: { clock, alarmLookMs } })
     receiver.handle = ({ path }, response) => void response.writeHead(path === '/hook' ? 410 : 200).end()
     const post = async (path: string, body: object) => {
       const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
       return (await (await service.fetch(path, init)).json()) as { id: string }
     }
-    const endpoint = { name: 'films', url: `${receiver.url}/hook`, event_types: ['video.failed'] }
-    const { id } = await post('/v1/webhook_endpoints', endpoint)
+    const endpoint = { url: `${receiver.url}/hook`, event_types: ['video.failed'] }
+    const ids: string[] = []
+    for (const name of ['one', 'two', 'three'])
+      ids.push((await post('/v1/webhook_endpoints', { name, ...endpoint })).id)
     // A video that fails at once, because its image does not exist.
     await service.submit({ model: 'studio', prompt: 'x', image: `${receiver.url}/none.png` })
-    const alarm = await isRaised({ service, receiver }, 'endpoint_dead', id)
-    assert.deepEqual([alarm.details.owner, alarm.details.disabled], ['default', true])
-    await post(`/v1/webhook_endpoints/${id}`, {})
+    const alarm = await isRaised({ service, receiver }, 'endpoint_dead', 'default')
+    const areDead = (count: number) =>
+      until(`${count} are dead`, async () => {
+        // Details of an alarm are written every 15 seconds.
+        clock.jump(15_000)
+        const { data } = await service.operator<{ data: Event['data'][] }>('/alarms')
+        const found = data.find(({ id }) => id === alarm.id)?.details
+        return found?.endpoints === count && found
+      })
+    await areDead(3)
+    for (const id of ids.slice(1)) await post(`/v1/webhook_endpoints/${id}`, {})
+    const { endpoint: last, disabled } = await areDead(1)
+    assert.deepEqual([last, disabled], [ids[0], true])
+    await post(`/v1/webhook_endpoints/${ids[0]}`, {})
+    await isCleared({ service, receiver }, alarm)
+    assert.equal(eventsOf(receiver, 'endpoint_dead').length, 2)
+  })
+
+  it('endpoint_dead: a receiver accepts nothing for days, until it does', async () => {
+    await using receiver = await startReceiver()
+    const clock = jumpingClock()
+    const yaml = `outbound: { allow: ["127.0.0.1:${receiver.port}"] }`
+    await using service = await startService({ yaml, env: sendingTo(receiver), world: { clock, alarmLookMs } })
+    let status = 500
+    receiver.handle = ({ path }, response) => void response.writeHead(path === '/hook' ? status : 200).end()
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'films', url: `${receiver.url}/hook`, event_types: ['video.failed'] })
+    const created = await service.fetch('/v1/webhook_endpoints', { method: 'POST', headers, body })
+    const { id } = (await created.json()) as { id: string }
+    const fail = () => service.submit({ model: 'studio', prompt: 'x', image: `${receiver.url}/none.png` })
+    const triesOf = async () => {
+      const listed = await service.fetch(`/v1/webhook_endpoints/${id}/deliveries`)
+      const { data } = (await listed.json()) as { data: { tries: unknown[] }[] }
+      return data[0]?.tries.length ?? 0
+    }
+    await fail()
+    for (let tries = 1; tries < 10; tries += 1) {
+      await until(`try ${tries} is recorded`, async () => (await triesOf()) === tries)
+      clock.jump(27 * 60 * minute)
+    }
+    const alarm = await isRaised({ service, receiver }, 'endpoint_dead', 'default')
+    assert.deepEqual([alarm.details.endpoint, alarm.details.disabled], [id, false])
+    status = 200
+    await fail()
     await isCleared({ service, receiver }, alarm)
   })
 
@@ -367,17 +466,4 @@ it('an operator acknowledges an alarm once, and the audit log says who did', asy
     status.alarms.filter((alarm) => alarm.id === id).map(({ kind, acknowledged_by: by }) => [kind, by]),
     [['account_key', 'operator']],
   )
-})
-
-it('docs/runbook.md has a section for each kind, with its severity, how to see it and what to type', () => {
-  const page = readFileSync(join(import.meta.dirname, '..', 'docs', 'runbook.md'), 'utf8')
-  const [, ...sections] = page.split(/^## (?=[a-z_]+$)/m)
-  const named = new Map(sections.map((text) => [text.slice(0, text.indexOf('\n')), text]))
-  assert.deepEqual([...named.keys()].sort(), [...alarmKindNames].sort())
-  for (const [kind, text] of named) {
-    const { severity } = alarmKinds[kind as keyof typeof alarmKinds]
-    const parts = ['What happened.', 'How to see it.', 'What to do.', 'It clears', severity]
-    for (const part of parts.map((words) => `**${words}**`)) assert.ok(text.includes(part), `${kind} lacks ${part}`)
-    assert.match(text, /```sh\n/, `${kind} has no command`)
-  }
 })

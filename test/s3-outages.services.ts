@@ -205,7 +205,27 @@ it('a submit whose image can not be stored gets 503, and nothing of it is kept',
   assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
   assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'storage_unavailable')
   assert.equal(await listed(), before)
-  const id = /video_[0-9a-f]{48}/.exec(proxy.seen.findLast(isPut) ?? '')?.[0]
+  const id = /video_[0-9a-f]{48}/.exec(
+    proxy.seen.findLast((asked) => isPut(asked) && asked.includes('video_')) ?? '',
+  )?.[0]
   assert.ok(id, 'nothing was put')
   assert.deepEqual(await keysOf(id), [])
+})
+
+it('a bucket that can be read and refuses writes is an alarm, until it accepts them', async () => {
+  const { fates } = world
+  const bucketOf = async () => ((await (await request('/readyz')).json()) as { bucket: string }).bucket
+  const alarms = async (status: string) => {
+    const listed = await request(`/operator/v1/alarms?status=${status}`, {}, operatorToken)
+    const { data } = (await listed.json()) as { data: { id: string; kind: string }[] }
+    return data.filter(({ kind }) => kind === 'bucket_failing').map(({ id }) => id)
+  }
+  await until('it can be written', async () => (await bucketOf()) === 'ok' && (await alarms('active')).length === 0)
+  fates.set('all', answering(403, 'AccessDenied'))
+  const [id = ''] = await until('it is an alarm', async () => {
+    const found = (await bucketOf()) === 'ok' ? [] : await alarms('active')
+    return found.length > 0 && found
+  })
+  fates.clear()
+  await until('it is over', async () => (await bucketOf()) === 'ok' && (await alarms('cleared')).includes(id))
 })

@@ -7,12 +7,12 @@ import type { AttemptFigure, Figures } from '../core/figures.ts'
 import { openOutage } from '../core/outage.ts'
 import type { PriceSettings } from '../core/prices.ts'
 import { matchesGlob } from '../core/token.ts'
-import type { EndpointStore } from '../stores/store.ts'
+import type { DeliveryStore, EndpointStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface LookOptions {
   alarms: AlarmBook
-  store: Pick<EndpointStore, 'endpoint'>
+  store: Pick<EndpointStore, 'endpoints'> & Pick<DeliveryStore, 'deliveries'>
   /** Reads the health of the accounts, which processes share, and the figures of the store. */
   figures: (mostAgeMs: number) => Promise<Figures>
   accounts: ReadonlyMap<string, AccountView>
@@ -30,9 +30,12 @@ export interface LookOptions {
 
 /** Most attempts are found again by then. */
 const heldAfterMs = 3 * 60_000
-/** Orphans stay in the store. Only new ones are an alarm. */
+/** Orphans and abandoned attempts stay in the store. Only new ones are an alarm. */
 const orphansForMs = 24 * 3_600_000
 const pricesForMs = 90 * 24 * 3_600_000
+
+/** More than an owner can have. */
+const mostEndpoints = 100
 
 const accountKinds = ['account_key', 'account_credit', 'circuit_open'] as const
 
@@ -111,14 +114,15 @@ function alarmOf({ reason, isCredit }: AccountView['health']): (typeof accountKi
   return isCredit ? 'account_credit' : 'account_key'
 }
 
-function lookAtAttempts({ alarms, accounts, clock }: LookOptions, { open, orphans }: Figures): void {
+function lookAtAttempts({ alarms, accounts, clock }: LookOptions, { open, orphans, abandoned }: Figures): void {
   const now = clock.now()
   const held = open.filter(({ openedAt }) => now - openedAt >= heldAfterMs)
   reconcile(alarms, 'attempt_held', byAccount(held))
   // An account without a key gets no bill.
   const isFree = (name: string) => accounts.get(name)?.key?.isSet === false
-  const recent = orphans.filter(({ openedAt, account }) => now - openedAt < orphansForMs && !isFree(account))
-  reconcile(alarms, 'orphan_cost', byAccount(recent))
+  const isRecent = ({ openedAt, account }: AttemptFigure) => now - openedAt < orphansForMs && !isFree(account)
+  const costly = [...orphans, ...abandoned].filter(isRecent).sort((one, other) => other.openedAt - one.openedAt)
+  reconcile(alarms, 'orphan_cost', byAccount(costly))
 }
 
 function byAccount(attempts: readonly AttemptFigure[]): Map<string, AlarmDetails> {
@@ -134,13 +138,21 @@ function lookAtQueues({ alarms, clock, queueAgeMs }: LookOptions, { queues }: Fi
   reconcile(alarms, 'queue_old', old)
 }
 
-/** An endpoint that was deleted, or enabled again, is not dead. One that only failed is left to its next delivery. */
+/** An endpoint that was deleted, or enabled again, is not dead. One that only failed is, until it accepts an event. */
 async function lookAtEndpoints({ alarms, store }: LookOptions): Promise<void> {
-  for (const { subject, details } of alarms.active('endpoint_dead')) {
-    const endpoint = await store.endpoint(String(details.owner), subject)
-    const isDisabled = endpoint !== undefined && endpoint.disabledAt !== null
-    if (isDisabled) alarms.raise('endpoint_dead', subject, { ...details, disabled: true })
-    else if (!endpoint || details.disabled === true) alarms.clear('endpoint_dead', subject)
+  for (const { subject, details, lastSeen } of alarms.active('endpoint_dead')) {
+    const owner = String(details.owner)
+    const endpoints = await store.endpoints(owner, { limit: mostEndpoints })
+    const disabled = endpoints.filter(({ disabledAt }) => disabledAt !== null)
+    const [last] = disabled.toSorted((one, other) => Number(other.disabledAt) - Number(one.disabledAt))
+    if (last) {
+      const named = { owner, host: URL.parse(last.url)?.host ?? '', endpoint: last.id }
+      alarms.raise('endpoint_dead', subject, { ...named, disabled: true, endpoints: disabled.length })
+      continue
+    }
+    const failing = details.disabled === true ? undefined : endpoints.find(({ id }) => id === details.endpoint)
+    const [accepted] = failing ? await store.deliveries(failing.id, { state: 'delivered', limit: 1 }) : []
+    if (!failing || (accepted?.endedAt ?? 0) > lastSeen) alarms.clear('endpoint_dead', subject)
   }
 }
 

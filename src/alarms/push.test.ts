@@ -73,7 +73,10 @@ it('sends the start and the end of an alarm once each, signed like a webhook', a
   world.alarms.raise('account_key', 'kling-main', { failures: 2 })
   world.alarms.clear('account_key', 'kling-main')
   await world.until('its end is sent', () => world.posts.length === 2)
-  await world.until('that is stored', async () => (await world.store.unsentAlarms(world.clock.now(), 9)).length === 0)
+  await world.until(
+    'that is stored',
+    async () => (await world.store.unsentAlarms('webhook', world.clock.now(), 9)).length === 0,
+  )
   assert.deepEqual(world.types(), ['alarm.raised kling-main', 'alarm.cleared kling-main'])
   const [first, last] = world.posts
   assert.ok(first && last)
@@ -93,7 +96,10 @@ it('repeats what was not accepted, under the same id, and never logs the URL', a
   await using _push = world.start()
   world.alarms.raise('circuit_open', 'main')
   await world.until('it is accepted', () => world.posts.length === 4)
-  await world.until('that is stored', async () => (await world.store.unsentAlarms(world.clock.now(), 9)).length === 0)
+  await world.until(
+    'that is stored',
+    async () => (await world.store.unsentAlarms('webhook', world.clock.now(), 9)).length === 0,
+  )
   assert.equal(new Set(world.posts.map(({ body }) => body.id)).size, 1)
   const failures = world.said.filter((line) => line.startsWith('an alarm could not be sent'))
   assert.deepEqual(failures, [
@@ -103,26 +109,64 @@ it('repeats what was not accepted, under the same id, and never logs the URL', a
   assert.doesNotMatch(world.said.join('\n'), /hidden-token|10\.0\.0\.7/)
 })
 
-it('a receiver that fails does not keep the other one from its alarms', async () => {
-  let isDown = true
-  await using world = await openWorld(({ to }) =>
-    isDown && to.startsWith('https://hooks') ? responded(500) : accepted,
-  )
-  await using _push = world.start({ webhook, slack: 'https://hooks.example/services/T0/B0/token' })
-  const to = (part: string) => world.posts.filter((post) => post.to.includes(part))
-  for (const subject of ['one', 'two']) {
-    world.alarms.raise('circuit_open', subject)
-    await world.until(`the webhook has ${subject}`, () => to('hook?').some(({ body }) => body.data.subject === subject))
+const slack = 'https://hooks.example/services/T0/B0/token'
+
+it('a receiver that is dead for ever keeps the other one from nothing, in any process', async () => {
+  await using world = await openWorld(({ to }) => (to === slack ? { error: 'connection_failed' } : accepted))
+  const types = () =>
+    world.posts.filter(({ to }) => to !== slack).map(({ body }) => `${body.type} ${body.data.subject}`)
+  const both = { webhook, slack }
+  {
+    await using _one = world.start(both)
+    await using _two = world.start(both)
+    for (const subject of ['one', 'two']) world.alarms.raise('circuit_open', subject)
+    await world.until('the starts are sent', () => types().length === 2)
+    for (const subject of ['one', 'two']) world.alarms.clear('circuit_open', subject)
+    await world.until('the ends are sent', () => types().length === 4)
   }
+  // After a restart.
+  await using _three = world.start(both)
+  world.alarms.raise('circuit_open', 'three')
+  await world.until('another start is sent', () => types().length > 4)
+  const tries = world.posts.length
+  await world.until('the dead one was tried again', () => world.posts.length > tries, minute)
+  const ended = ['one', 'two'].flatMap((subject) => [`alarm.raised ${subject}`, `alarm.cleared ${subject}`])
+  assert.deepEqual(types().sort(), [...ended, 'alarm.raised three'].sort())
+})
+
+it('a receiver that was down gets the start and then the end, and the other one nothing twice', async () => {
+  let isDown = true
+  await using world = await openWorld(({ to }) => (isDown && to === slack ? responded(500) : accepted))
+  await using _push = world.start({ webhook, slack })
+  const to = (url: string) => world.posts.filter((post) => post.to === url)
+  world.alarms.raise('circuit_open', 'main')
+  await world.until('the start is sent', () => to(webhook.url).length === 1)
+  world.alarms.clear('circuit_open', 'main')
+  await world.until('the end is sent', () => to(webhook.url).length === 2)
   isDown = false
-  const isStored = async () => (await world.store.unsentAlarms(world.clock.now(), 9)).length === 0
-  await world.until('all is sent', async () => to('hooks.example').length > 2 && (await isStored()))
-  assert.equal(to('hook?').length, 2, 'what was accepted is not repeated')
+  world.posts.splice(0)
+  await world.until('the other one has both', () => to(slack).length === 2)
+  assert.deepEqual(
+    to(slack).map(({ body }) => body.text),
+    ['[critical] circuit_open: main', '[cleared] circuit_open: main'],
+  )
+  assert.deepEqual(to(webhook.url), [])
+})
+
+it('critical alarms are sent first', async () => {
+  await using world = await openWorld()
+  for (let number = 0; number < 60; number += 1) world.alarms.raise('limit_reached', `project ${number}`)
+  await world.alarms.sync()
+  world.alarms.raise('disk_low', 'web-1')
+  await world.alarms.sync()
+  await using _push = world.start()
+  await world.until('one is sent', () => world.posts.length > 0)
+  assert.equal(world.types()[0], 'alarm.raised web-1')
 })
 
 it('Slack gets text and blocks, in which nothing of a client is a link or a mention', async () => {
   await using world = await openWorld()
-  await using _push = world.start({ webhook: null, slack: 'https://hooks.example/services/T0/B0/token' })
+  await using _push = world.start({ webhook: null, slack })
   world.alarms.raise('limit_reached', '<!channel> & co', { limit: 'spend' })
   await world.until('it is sent', () => world.posts.length === 1)
   const { text, blocks } = JSON.parse(world.posts[0]?.text ?? '') as { text: string; blocks: object[] }
@@ -145,7 +189,7 @@ it('an alarm that comes and goes is sent at most once in 5 minutes', async () =>
   world.alarms.clear('circuit_open', 'main')
   await world.until('its end is sent', () => world.posts.length === 2, 10)
   for (let count = 0; count < 3; count += 1) await flap()
-  const isStored = async () => (await world.store.unsentAlarms(world.clock.now(), 9)).length === 0
+  const isStored = async () => (await world.store.unsentAlarms('webhook', world.clock.now(), 9)).length === 0
   await world.until('they are done with', isStored, 100)
   world.alarms.raise('circuit_open', 'main')
   await world.alarms.sync()
@@ -171,7 +215,7 @@ it('what another process left unsent is sent, and what ended long ago is not', a
   const [active] = await world.store.alarms({ status: 'active', limit: 9 })
   const now = world.clock.now()
   // A process that was killed while it sent this one.
-  assert.ok(active && (await world.store.claimAlarm(active.id, now, now + 30_000)))
+  assert.ok(active && (await world.store.claimAlarm('webhook', active.id, now, now + 30_000)))
   await using _push = world.start()
   await world.until('all is sent', () => world.posts.length === 3)
   assert.deepEqual(world.types(), ['alarm.raised short', 'alarm.cleared short', 'alarm.raised active'])
@@ -202,7 +246,7 @@ it('two processes send the start and the end once each', async () => {
   for (const subject of subjects) world.alarms.raise('circuit_open', subject)
   await world.alarms.sync()
   for (const subject of subjects) world.alarms.clear('circuit_open', subject)
-  const isStored = async () => (await world.store.unsentAlarms(world.clock.now() + minute, 99)).length === 0
+  const isStored = async () => (await world.store.unsentAlarms('webhook', world.clock.now() + minute, 99)).length === 0
   await world.until('all is sent', async () => world.posts.length >= 40 && (await isStored()), 10)
   const expected = subjects.flatMap((subject) => [`alarm.cleared ${subject}`, `alarm.raised ${subject}`])
   assert.deepEqual(world.types().sort(), expected.sort())

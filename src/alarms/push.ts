@@ -1,8 +1,14 @@
-import { type Alarm, type AlarmEvent, type AlarmReceivers, describeAlarm } from '../core/alarms.ts'
+import {
+  type Alarm,
+  type AlarmEvent,
+  type AlarmReceiverName,
+  type AlarmReceivers,
+  describeAlarm,
+  type UnsentAlarm,
+} from '../core/alarms.ts'
 import { openBell } from '../core/bell.ts'
-import { openBounded } from '../core/bounded.ts'
 import type { Clock } from '../core/clock.ts'
-import { openOutage, openOutages } from '../core/outage.ts'
+import { type Outage, openOutage, openOutages } from '../core/outage.ts'
 import { sign } from '../core/signature.ts'
 import { isAccepted } from '../core/webhook.ts'
 import type { Outbound, Posted } from '../outbound.ts'
@@ -22,7 +28,7 @@ export interface PushOptions {
 }
 
 interface Receiver {
-  readonly name: 'webhook' | 'slack'
+  readonly name: AlarmReceiverName
   post(event: AlarmEvent, alarm: Alarm): Promise<Posted>
   failures: number
   /** Nothing is sent to it before this time. */
@@ -40,101 +46,109 @@ const oldMs = 3_600_000
 const batch = 50
 
 /**
- * Sends the start and the end of each alarm to the operator: at least once, under the same id. A second start of the same
- * kind and subject within 5 minutes waits; if the alarm ends before, it is not sent.
+ * Sends the start and the end of each alarm to each receiver of the operator: at least once, under the same id. Receivers do
+ * not wait for each other. A second start of the same kind and subject within 5 minutes waits; if the alarm ends before, it is
+ * not sent.
  */
 export function startAlarmPush(options: PushOptions): AsyncDisposable {
-  const { queues, clock, log, hasFiles } = options
+  const { clock, log } = options
   const stop = new AbortController()
-  const bell = openBell(clock)
-  const stopListening = options.onChange(bell.ring)
   const receivers = receiversOf(options, stop.signal)
-  /** What a receiver has accepted while another one has not. */
-  const accepted = openBounded<true>(1_000)
   const lines = { down: 'an alarm could not be sent; it is sent again', up: 'alarms are sent again' }
-  const outages = openOutages({ log, clock, ...lines, level: 'warn' })
+  const sending = openOutages({ log, clock, ...lines, level: 'warn' })
   // The store may be unavailable. Its own alarm is in another queue.
   const readLines = { down: 'alarms could not be read; they are sent later', up: 'alarms can be read again' }
   const reading = openOutage({ log, clock, ...readLines, level: 'warn' })
 
-  async function deliverTo(receiver: Receiver, event: AlarmEvent, alarm: Alarm): Promise<boolean> {
-    const key = `${receiver.name} ${event} ${alarm.id}`
-    if (accepted.get(key)) return true
-    if (clock.now() < receiver.pausedUntil) return false
-    const posted = await receiver.post(event, alarm)
-    if ('status' in posted && isAccepted(posted.status)) {
-      receiver.failures = 0
-      outages.worked(receiver.name, { receiver: receiver.name })
-      accepted.set(key, true)
-      return true
-    }
-    receiver.failures += 1
-    const delay = Math.min(mostDelayMs, firstDelayMs * 2 ** (receiver.failures - 1))
-    receiver.pausedUntil = clock.now() + delay
-    outages.failed(receiver.name, { receiver: receiver.name, ...posted, retryInMs: delay })
-    return false
-  }
-
-  /** Sends one event of the alarm. False if it has to wait. */
-  async function send(queue: AlarmQueue, found: Alarm): Promise<boolean> {
-    const now = clock.now()
-    const verdict = await judge(queue, found, now)
-    if (verdict === 'later') return false
-    const alarm = await queue.claimAlarm(found.id, now, now + leaseMs)
-    if (!alarm) return false
-    // Another process may have sent its start since it was read.
-    const event = alarm.raiseSentAt === null ? 'raised' : 'cleared'
-    if (event === 'cleared' ? alarm.raiseSentAt === 0 : verdict === 'skip') {
-      await queue.recordAlarmSent(alarm.id, event, 0)
-      return true
-    }
-    const results = await Promise.all(receivers.map((receiver) => deliverTo(receiver, event, alarm)))
-    if (!results.every(Boolean)) return false
-    await queue.recordAlarmSent(alarm.id, event, clock.now())
-    for (const { name } of receivers) accepted.delete(`${name} ${event} ${alarm.id}`)
-    return true
-  }
-
-  /** Returns whether something was sent, so that more may be waiting. */
-  async function look(): Promise<boolean> {
-    if (!hasFiles() || receivers.every(({ pausedUntil }) => clock.now() < pausedUntil)) return false
-    let isBusy = false
-    for (const queue of queues)
-      for (const alarm of await queue.unsentAlarms(clock.now(), batch)) {
-        if (stop.signal.aborted) return false
-        if (await send(queue, alarm)) isBusy = true
-      }
-    reading.worked()
-    return isBusy
-  }
-
-  async function run(): Promise<void> {
+  async function run(receiver: Receiver): Promise<void> {
+    const bell = openBell(clock)
+    const stopListening = options.onChange(bell.ring)
     while (!stop.signal.aborted) {
       bell.mute()
-      const isBusy = await look().catch((error) => {
+      const isBusy = await sendAll(receiver, { ...options, sending, reading, stop: stop.signal }).catch((error) => {
         if (!stop.signal.aborted) reading.failed({ error })
         return false
       })
       if (!isBusy) await bell.wait(idleMs, stop.signal)
     }
+    stopListening()
   }
-  const running = run()
+  const running = Promise.all(receivers.map(run))
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
-      stopListening()
       await running
     },
   }
 }
 
+interface Tools extends Pick<PushOptions, 'queues' | 'clock' | 'hasFiles'> {
+  sending: ReturnType<typeof openOutages>
+  reading: Outage
+  stop: AbortSignal
+}
+
+/** Returns whether something was sent, so that more may be waiting. */
+async function sendAll(receiver: Receiver, tools: Tools): Promise<boolean> {
+  const { queues, clock, hasFiles, reading, stop } = tools
+  const mayNotSend = () => stop.aborted || !hasFiles() || clock.now() < receiver.pausedUntil
+  if (mayNotSend()) return false
+  let isBusy = false
+  for (const queue of queues)
+    for (const alarm of await queue.unsentAlarms(receiver.name, clock.now(), batch)) {
+      if (mayNotSend()) return false
+      if (await send(receiver, queue, alarm, tools)) isBusy = true
+    }
+  reading.worked()
+  return isBusy
+}
+
+/** Sends one event of the alarm. False if it has to wait. */
+async function send(receiver: Receiver, queue: AlarmQueue, found: UnsentAlarm, tools: Tools): Promise<boolean> {
+  const { clock } = tools
+  const now = clock.now()
+  const verdict = await judge(receiver, queue, found, now)
+  if (verdict === 'later') return false
+  const alarm = await queue.claimAlarm(receiver.name, found.id, now, now + leaseMs)
+  if (!alarm) return false
+  // Another process may have sent its start since it was read.
+  const event = alarm.raiseSentAt === null ? 'raised' : 'cleared'
+  const isSkipped = event === 'cleared' ? alarm.raiseSentAt === 0 : verdict === 'skip'
+  if (!isSkipped && !(await deliver(receiver, event, alarm, tools))) return false
+  await queue.recordAlarmSent(receiver.name, alarm.id, event, isSkipped ? 0 : clock.now())
+  return true
+}
+
+async function deliver(
+  receiver: Receiver,
+  event: AlarmEvent,
+  alarm: Alarm,
+  { clock, sending }: Tools,
+): Promise<boolean> {
+  const posted = await receiver.post(event, alarm)
+  if ('status' in posted && isAccepted(posted.status)) {
+    receiver.failures = 0
+    sending.worked(receiver.name, { receiver: receiver.name })
+    return true
+  }
+  receiver.failures += 1
+  const delay = Math.min(mostDelayMs, firstDelayMs * 2 ** (receiver.failures - 1))
+  receiver.pausedUntil = clock.now() + delay
+  sending.failed(receiver.name, { receiver: receiver.name, ...posted, retryInMs: delay })
+  return false
+}
+
 /** Whether an event is not sent, or not yet. */
-async function judge(queue: AlarmQueue, alarm: Alarm, now: number): Promise<'send' | 'skip' | 'later'> {
-  const { kind, subject, raiseSentAt, clearedAt } = alarm
+async function judge(
+  { name }: Receiver,
+  queue: AlarmQueue,
+  { kind, subject, raiseSentAt, clearedAt }: UnsentAlarm,
+  now: number,
+): Promise<'send' | 'skip' | 'later'> {
   // Its start was not sent, so its end is not news.
   if (raiseSentAt !== null) return raiseSentAt === 0 ? 'skip' : 'send'
   if (clearedAt !== null && now - clearedAt > oldMs) return 'skip'
-  const last = await queue.lastAlarmSent(kind, subject)
+  const last = await queue.lastAlarmSent(name, kind, subject)
   if (last === 0 || Math.abs(now - last) >= flapMs) return 'send'
   return clearedAt === null ? 'later' : 'skip'
 }

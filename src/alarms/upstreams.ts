@@ -7,7 +7,7 @@ interface UpstreamOptions {
   clock: Clock
   /** The clock of this machine. That of a shared database may differ from it. */
   systemNow: () => number
-  /** The name of this machine. */
+  /** The subject of alarms about this process. */
   machine: string
 }
 
@@ -20,11 +20,14 @@ const freshMs = 10 * 60_000
 export function watchUpstreams({ alarms, clock, systemNow, machine }: UpstreamOptions) {
   /** By how much the clock of each host is ahead of ours, and when that was seen. */
   const skews = new Map<string, { ms: number; at: number }>()
+  let wasWrong = false
   return {
     see({ host, date, certificateFault }: UpstreamSight): void {
       if (date !== null) skews.set(host, { ms: date - clock.now(), at: clock.now() })
-      if (certificateFault === undefined) alarms.clear('certificate_failing', host)
-      else alarms.raise('certificate_failing', host, { code: certificateFault })
+      // Another process may trust other authorities, or have another proxy.
+      const subject = `${host} from ${machine}`
+      if (certificateFault === undefined) alarms.clear('certificate_failing', subject)
+      else alarms.raise('certificate_failing', subject, { code: certificateFault })
     },
     /** Compares the clock of this process with those of its database and its providers. */
     check(): void {
@@ -36,8 +39,11 @@ export function watchUpstreams({ alarms, clock, systemNow, machine }: UpstreamOp
       // The one in the middle: a single provider may be wrong itself.
       const ms = isDatabase ? database : (sorted[Math.floor(sorted.length / 2)] ?? 0)
       const details = { against: isDatabase ? 'database' : 'providers', seconds: Math.round(ms / 1_000) }
-      if (Math.abs(ms) > mostSkewMs) alarms.raise('clock_wrong', machine, details)
-      else alarms.clear('clock_wrong', machine)
+      const isWrong = Math.abs(ms) > mostSkewMs
+      if (isWrong) alarms.raise('clock_wrong', machine, details)
+      // After a restart nothing is known before a provider responds.
+      else if (sorted.length > 0 || wasWrong) alarms.clear('clock_wrong', machine)
+      wasWrong = isWrong
     },
   }
 }

@@ -29,7 +29,10 @@ function ready(answers: { store?: Ask; bucket?: Ask } = {}, draining?: AbortSign
     asked[part] += 1
     return ask()
   }
-  const parts = { store: { checkWritable: count('store', store) }, bucket: { open: count('bucket', bucket) } }
+  const parts = {
+    store: { checkWritable: count('store', store) },
+    bucket: { checkWritable: count('bucket', bucket) },
+  }
   const said: string[] = []
   const { log } = openTelemetry({ write: (line) => said.push(line), now: () => now, secrets: [] })
   const dependencies = { ...parts, clock, log, alarms, ...(draining && { draining }) } as unknown as Parameters<

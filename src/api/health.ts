@@ -21,7 +21,7 @@ interface ReadinessOptions {
   clock: Clock
   log: Log
   alarms?: Alarms
-  /** The name of this machine, for alarms. */
+  /** The subject of alarms about this process. */
   machine?: string
   /** Aborted when the service begins to stop. */
   draining?: AbortSignal
@@ -75,7 +75,7 @@ export function openReadiness(options: ReadinessOptions): CheckReadiness {
   const reportStore = openReport({ log, clock }, 'the store')
   const reportBucket = openReport({ log, clock }, 'the bucket')
   const checkRows = shareCheck(() => store.checkWritable(), clock, reportStore)
-  const checkBytes = shareCheck(() => bucket.checkWritable?.() ?? lookFor(bucket), clock, reportBucket)
+  const checkBytes = shareCheck(() => bucket.checkWritable(), clock, reportBucket)
   const failingSince = new Map<AlarmKind, number>()
   const note = (kind: 'database_failing' | 'bucket_failing', found: StorageState) => {
     const now = clock.now()
@@ -112,11 +112,6 @@ const reasons = {
   unavailable: 'The database does not respond in time, or refuses writes. See the log for the cause.',
   draining: 'The service is stopping.',
 } as const
-
-/** No object has this key. It only matters that the bucket responds. */
-async function lookFor(bucket: Bucket): Promise<void> {
-  await (await bucket.open('readyz/probe'))?.[Symbol.asyncDispose]()
-}
 
 /** Logs each fault once, and its end. */
 function openReport(tools: Pick<ReadinessOptions, 'log' | 'clock'>, subject: string) {

@@ -18,8 +18,8 @@ export interface Bucket {
   open(key: string, range?: ByteRange): Promise<OpenObject | undefined>
   /** Removes every object of the folder. A missing folder is not an error. */
   removeFolder(folder: string): Promise<void>
-  /** Throws like `put` if nothing can be stored now. Only for buckets where the check is cheap. */
-  checkWritable?(): Promise<void>
+  /** Throws like `put` if nothing can be stored now: writes a few bytes under a name that no task has. */
+  checkWritable(): Promise<void>
   /** A URL that gives anyone the object until it expires. Only for storage that serves HTTP. */
   link?(key: string, options: LinkOptions): Promise<string>
   /** The object's path below the bucket's folder, for a front server that sends it. Only for buckets with a folder. */

@@ -163,6 +163,15 @@ export function testBucket(name: string, world: { open(): Promise<Bucket>; wipe(
       )
     })
 
+    it('can be checked by a write again and again, and keeps its objects', async () => {
+      const bucket = await fresh()
+      await bucket.checkWritable()
+      await bucket.put('a/b', chunks(Buffer.from('film')), signal)
+      await Promise.all([bucket.checkWritable(), (await world.open()).checkWritable()])
+      await bucket.checkWritable()
+      assert.equal(await read(bucket, 'a/b'), 'film')
+    })
+
     it('refuses a key that could lead elsewhere', async () => {
       const bucket = await fresh()
       for (const key of ['../x', 'a/../b', '/a', 'a', 'a/b/c', 'a/.b', '..', '', 'a/b\0', 'A/b']) {

@@ -70,8 +70,7 @@ Examples:
 `
 
 /** Runs a command and returns the exit code. */
-export async function runCli(argv: string[]): Promise<number> {
-  const terminal = openTerminal()
+export async function runCli(argv: string[], terminal = openTerminal()): Promise<number> {
   const [name, ...args] = withCommand(argv)
   try {
     return await run(name, args, terminal)

@@ -20,7 +20,6 @@ const at = (ms: number) => new Date(now + ms).toISOString()
 const alarm = describeAlarm({
   ...{ id: `alarm_${'0'.repeat(28)}`, kind: 'account_credit', subject: 'kling-main', details: {}, count: 3 },
   ...{ raisedAt: now - 300_000, lastSeen: now, acknowledgedBy: null, acknowledgedAt: null, clearedAt: null },
-  ...{ raiseSentAt: null, clearSentAt: null },
 })
 
 const status = {

@@ -253,3 +253,24 @@ it('a route to another model has the price of that model', () => {
     [omni, undefined],
   )
 })
+
+it('a model ends with its vendor’s, unless all its routes lead to other models', () => {
+  const { acme } = remote
+  const [card] = acme?.cards ?? []
+  assert.ok(acme && card)
+  const cards = [
+    { ...card, retiresOn: '2026-01-31' },
+    { ...card, id: 'acme-2', upstreamModel: 'two' },
+  ]
+  const members = { ...providers, acme: { ...acme, cards } }
+  const account = { provider: 'acme', base_url: 'https://api.example.com' }
+  const accounts = { acme: account, other: account }
+  const endOf = (models: object, name = card.id) =>
+    load(JSON.stringify({ accounts, models }), {}, {}, members).catalog.entries.get(name)?.card.retiresOn
+  const elsewhere = { account: 'acme', model: 'acme-2' }
+  assert.equal(endOf({}), '2026-01-31')
+  assert.equal(endOf({ [card.id]: { concurrency: 2 } }), '2026-01-31')
+  assert.equal(endOf({ [card.id]: { routes: [elsewhere, { account: 'other' }] } }), '2026-01-31')
+  assert.equal(endOf({ [card.id]: elsewhere }), undefined)
+  assert.equal(endOf({ fox: elsewhere }, 'fox'), undefined)
+})

@@ -111,8 +111,10 @@ function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mist
   const rules = readRules(where, given, base ?? anything, mistakes)
   if (!base || routes.length === 0) return undefined
   // The facts of the base, such as its price, are not those of a new model.
-  const { facts, makes = [], ...like } = base
+  const { facts, makes = [], retiresOn, ...like } = base
   const own = cards.has(id) && facts ? { facts } : {}
+  // If all its routes lead to other models, the end of this one does not matter.
+  const ends = cards.has(id) && retiresOn !== undefined && routes.some((route) => isUsual(route, base, known))
   // Every route must be able to use the source of a task: another provider would leave it out.
   const isOneProvider = routes.every(
     ({ account }) => accounts.list.find(({ name }) => name === account)?.provider === base.ownedBy,
@@ -120,6 +122,7 @@ function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mist
   const card = {
     ...like,
     ...own,
+    ...(ends && { retiresOn }),
     ...(isOneProvider && { makes }),
     id,
     ownedBy: provider ?? base.ownedBy,
@@ -130,10 +133,21 @@ function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mist
   return card
 }
 
+/** Whether a route leads to the model of the card. */
+function isUsual(
+  { account, upstreamModel }: Route,
+  { ownedBy, routes: [usual] }: ModelCard,
+  { accounts }: Known,
+): boolean {
+  const provider = accounts.list.find(({ name }) => name === account)?.provider
+  return provider === ownedBy && upstreamModel === usual?.upstreamModel
+}
+
 /** A route to another model than that of the card has the price of that model. */
-function withPrice(route: Route, { ownedBy, routes: [usual] }: ModelCard, { accounts, members }: Known): Route {
+function withPrice(route: Route, base: ModelCard, known: Known): Route {
+  if (isUsual(route, base, known)) return route
+  const { accounts, members } = known
   const provider = accounts.list.find(({ name }) => name === route.account)?.provider ?? ''
-  if (provider === ownedBy && route.upstreamModel === usual?.upstreamModel) return route
   const listed = Object.hasOwn(members, provider) ? (members[provider]?.cards ?? []) : []
   const card = listed.find(({ upstreamModel }) => upstreamModel === route.upstreamModel)
   return { ...route, price: card?.facts?.price ?? null }

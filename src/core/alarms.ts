@@ -58,8 +58,9 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   },
   orphan_cost: {
     severity: 'warning',
-    cause: 'A provider generates or generated a video that no task uses, and may bill it.',
-    firstAid: 'List them with `filmgate task orphans`, and cancel each job at the provider if it still runs.',
+    cause: 'A provider may bill a video that no task uses: it was accepted too late, or its outcome stays unknown.',
+    firstAid:
+      'List them with `filmgate task orphans`, and cancel each job at the provider if it exists and still runs.',
     lastsMs: lookedAtMs,
   },
   limit_reached: {
@@ -103,9 +104,8 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   },
   endpoint_dead: {
     severity: 'warning',
-    cause: 'A webhook endpoint of a client responded with 410, or did not accept an event for three days.',
-    firstAid:
-      'Notify the owner of the endpoint. The owner enables it with `filmgate webhooks enable ID` after a repair.',
+    cause: 'A webhook endpoint of a project responded with 410, or did not accept an event for three days.',
+    firstAid: 'Notify the owner of the project, who enables it with `filmgate webhooks enable ID` after a repair.',
     lastsMs: 24 * hour,
   },
   price_stale: {
@@ -118,7 +118,7 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   model_retired: {
     severity: 'warning',
     cause: 'A provider no longer knows a model, or has announced to retire it by now.',
-    firstAid: 'Route the name to another model with `filmgate alias set NAME MODEL`, or remove the model.',
+    firstAid: 'Send the name to another model with `filmgate model set NAME --account ACCOUNT --model OTHER-MODEL`.',
     lastsMs: hour,
   },
   clock_wrong: {
@@ -129,11 +129,16 @@ export const alarmKinds: Readonly<Record<AlarmKind, AlarmFacts>> = {
   },
   certificate_failing: {
     severity: 'critical',
-    cause: 'The certificate of a provider is not valid, so no request is sent to it.',
+    cause: 'The certificate of a provider, or of a host of its results, is not valid, so no request is sent to it.',
     firstAid: 'Check it with `openssl s_client -connect HOST:443`. It may have expired, or a proxy replaces it.',
     lastsMs: hour,
   },
 }
+
+const critical = alarmKindNames.filter((kind) => alarmKinds[kind].severity === 'critical')
+
+/** For the order of a list in SQL: critical alarms come first. */
+export const urgency = `CASE WHEN kind IN (${critical.map((kind) => `'${kind}'`).join(', ')}) THEN 0 ELSE 1 END`
 
 /** What else is known, such as a number or a name. No secrets. */
 export type AlarmDetails = Readonly<Record<string, string | number | boolean | null>>
@@ -143,7 +148,7 @@ export interface Alarm {
   /** It begins with the time, so that ids are in that order. */
   readonly id: string
   readonly kind: AlarmKind
-  /** The account, model, project, endpoint, provider, host or machine that it is about. */
+  /** The account, model, project, provider, host or machine that it is about. */
   readonly subject: string
   readonly details: AlarmDetails
   readonly raisedAt: number
@@ -154,7 +159,11 @@ export interface Alarm {
   readonly acknowledgedBy: string | null
   readonly acknowledgedAt: number | null
   readonly clearedAt: number | null
-  /** When its start and its end were sent to the operator; 0: they need not be sent. */
+}
+
+/** An alarm, and what one receiver has of it. */
+export interface UnsentAlarm extends Alarm {
+  /** When its start and its end were sent; 0: they need not be sent. */
   readonly raiseSentAt: number | null
   readonly clearSentAt: number | null
 }
@@ -174,6 +183,9 @@ export type AlarmStatus = (typeof alarmStatuses)[number]
 
 /** The two events that are sent to the operator. */
 export type AlarmEvent = 'raised' | 'cleared'
+
+export const alarmReceiverNames = ['webhook', 'slack'] as const
+export type AlarmReceiverName = (typeof alarmReceiverNames)[number]
 
 /** Where alarms are sent. The URLs contain tokens: they are never logged. */
 export interface AlarmReceivers {
@@ -197,10 +209,27 @@ export function newAlarmId(at: number, random: Random): string {
   return `alarm_${time}${Buffer.from(random(8)).toString('hex')}`
 }
 
+/** When the start and the end were sent to the receiver, and until when a process is sending one of them. */
+export function sendingColumns(receiver: AlarmReceiverName) {
+  return { raised: `${receiver}_raised_at`, cleared: `${receiver}_cleared_at`, until: `${receiver}_until` } as const
+}
+
+/** For SQL: the alarms whose start or end the receiver does not have. Partial indexes have the same condition. */
+export function unsentCondition(receiver: AlarmReceiverName): string {
+  const { raised, cleared } = sendingColumns(receiver)
+  return `(${raised} IS NULL OR cleared_at IS NOT NULL AND ${cleared} IS NULL)`
+}
+
 export const alarmColumns = [
   ...['id', 'kind', 'subject', 'details', 'raised_at', 'last_seen', 'count', 'acknowledged_by', 'acknowledged_at'],
-  ...['cleared_at', 'raise_sent_at', 'clear_sent_at', 'sending_until'],
+  ...['cleared_at', ...alarmReceiverNames.flatMap((receiver) => Object.values(sendingColumns(receiver)))],
 ]
+
+/** All columns of an alarm, and those that `toUnsentAlarm` reads. */
+export function unsentColumns(receiver: AlarmReceiverName): string {
+  const { raised, cleared } = sendingColumns(receiver)
+  return `${alarmColumns.join(', ')}, ${raised} AS raise_sent_at, ${cleared} AS clear_sent_at`
+}
 
 /** The first columns of a new alarm, in their order. */
 export const reportColumns = alarmColumns.slice(0, 7)
@@ -221,9 +250,12 @@ export function toAlarm(row: Row): Alarm {
     acknowledgedBy: row.acknowledged_by as string | null,
     acknowledgedAt: row.acknowledged_at as number | null,
     clearedAt: row.cleared_at as number | null,
-    raiseSentAt: row.raise_sent_at as number | null,
-    clearSentAt: row.clear_sent_at as number | null,
   }
+}
+
+export function toUnsentAlarm(row: Row): UnsentAlarm {
+  const { raise_sent_at: raised, clear_sent_at: cleared } = row
+  return { ...toAlarm(row), raiseSentAt: raised as number | null, clearSentAt: cleared as number | null }
 }
 
 /** As operators see it, in the API and in what is sent to them. */

@@ -16,6 +16,8 @@ export interface Figures {
   readonly open: readonly AttemptFigure[]
   /** The newest. */
   readonly orphans: readonly AttemptFigure[]
+  /** Attempts whose outcome stays unknown, the newest. */
+  readonly abandoned: readonly AttemptFigure[]
   readonly pendingDeliveries: number
 }
 

@@ -150,14 +150,15 @@ export function openTries(
     const { id } = endpoint
     if (state === 'delivered') {
       endpoints.worked(id, { endpoint: id })
-      alarms?.clear('endpoint_dead', id)
       return
     }
     const last = tries.at(-1)
     const { status = null, error = null } = last ?? {}
     endpoints.failed(id, { ...about, endpoint: id, state, status, error }, state)
     const disabled = last !== undefined && isGone(last)
-    if (state === 'failed') alarms?.raise('endpoint_dead', id, { ...ownerHostOf(endpoint), disabled })
+    // One alarm for each owner: clients create endpoints, and delete them, as they like.
+    const dead = { ...ownerHostOf(endpoint), endpoint: id, disabled }
+    if (state === 'failed') alarms?.raise('endpoint_dead', endpoint.owner, dead)
   }
 
   /** Tries until the lease ends. After that another process may have claimed the delivery. */

@@ -13,7 +13,7 @@ interface FreeSpace {
   clock: Clock
   log: Log
   alarms: Alarms
-  /** The name of this machine, for alarms. */
+  /** The subject of alarms about this process. */
   machine: string
 }
 

@@ -77,13 +77,15 @@ it('operations of a bucket count by their result, and a bucket offers what it di
     put: () => Promise.reject(new Error('full')),
     open: async () => undefined,
     removeFolder: async () => {},
+    checkWritable: () => Promise.reject(new Error('read-only')),
     link: async (key, { type }) => `${key} ${type}`,
   }
   const measured = measureBucket(bucket, meter)
   await assert.rejects(measured.put('a/b', [], signal), /full/)
   assert.equal(await measured.open('a/b'), undefined)
   await measured.removeFolder('a')
+  await assert.rejects(measured.checkWritable(), /read-only/)
   assert.equal(await measured.link?.('a/b', { expiresInSeconds: 1, type: 'video/mp4' }), 'a/b video/mp4')
-  assert.deepEqual(results, ['put failed', 'open missing', 'remove ok', 'link ok'])
-  assert.deepEqual(Object.keys(measured).toSorted(), ['link', 'open', 'put', 'removeFolder'])
+  assert.deepEqual(results, ['put failed', 'open missing', 'remove ok', 'check failed', 'link ok'])
+  assert.deepEqual(Object.keys(measured).toSorted(), ['checkWritable', 'link', 'open', 'put', 'removeFolder'])
 })

@@ -91,15 +91,14 @@ export function measureBucket(bucket: Bucket, { bucket: begin }: Pick<WorkMeter,
   ) => work && ((...args: Args) => measure(operation, () => work(...args)))
   // Bound: a bucket may be an object of a class.
   const adopt = measured('adopt', bucket.adopt?.bind(bucket))
-  const checkWritable = measured('check', bucket.checkWritable?.bind(bucket))
   const link = measured('link', bucket.link?.bind(bucket))
   const path = bucket.path?.bind(bucket)
   return {
     put: (key, body, signal) => measure('put', () => bucket.put(key, body, signal)),
     open: (key, range) => measure('open', () => bucket.open(key, range)),
     removeFolder: (folder) => measure('remove', () => bucket.removeFolder(folder)),
+    checkWritable: () => measure('check', () => bucket.checkWritable()),
     ...(adopt && { adopt }),
-    ...(checkWritable && { checkWritable }),
     ...(link && { link }),
     ...(path && { path }),
   }

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import type { Socket, TcpNetConnectOpts } from 'node:net'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type OutboundOptions, openOutbound, type UpstreamDeadlines } from '../outbound.ts'
-import { type Answer, dialLoopback as dial, drip, listen, reply } from './loopback.fixture.ts'
+import { type OutboundOptions, openOutbound, type UpstreamDeadlines, type UpstreamSight } from '../outbound.ts'
+import { type Answer, certificateFor, dialLoopback as dial, drip, listen, reply } from './loopback.fixture.ts'
 
 const never = new AbortController().signal
 const headers = { Authorization: 'Bearer secret', Range: 'bytes=1-' }
@@ -54,6 +54,29 @@ test('another host gets no header of the caller but Range', async () => {
     'range: bytes=1-',
     'user-agent: filmgate',
   ])
+})
+
+test('a refused certificate is reported with the host of the result, and so is a connection that works', async () => {
+  await using bad = await listen(() => '', { host: '127.0.0.3', tls: certificateFor('127.0.0.3') })
+  await using upstream = await listen((path) =>
+    path === '/moved' ? reply(302, { location: `${bad.origin}/film` }) : reply(200, {}, 'film'),
+  )
+  const seen: UpstreamSight[] = []
+  await using outbound = outboundOf({ allow: ['127.0.0.3'], see: (sight) => void seen.push(sight) })
+  const client = outbound.upstream(upstream.origin)
+  await (await client.download(`${upstream.origin}/film`, {}, never)).text()
+  await assert.rejects(client.download(`${bad.origin}/film`, {}, never), failed)
+  await assert.rejects(client.download(`${upstream.origin}/moved`, {}, never), failed)
+  const [own, other] = [`127.0.0.1:${upstream.port}`, `127.0.0.3:${bad.port}`]
+  assert.deepEqual(
+    seen.map(({ host, certificateFault }) => [host, certificateFault]),
+    [
+      [own, undefined],
+      [other, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+      [own, undefined],
+      [other, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    ],
+  )
 })
 
 test('a redirect keeps our headers for the upstream only, and not after another host', async () => {

@@ -102,7 +102,7 @@ interface UpstreamContext {
   network: Network
   deadlines: UpstreamDeadlines
   closing: AbortSignal
-  /** Receives each response to `send` and `fetch`, and refused certificates. */
+  /** Receives each response to `send` and `fetch`, each connection of a download, and refused certificates. */
   see?: ((sight: UpstreamSight) => void) | undefined
   idleRoom: IdleRoom
   /** Closing the Outbound waits for this work. */
@@ -160,7 +160,7 @@ class GuardedUpstream {
         ? await responseByStatus(exchange, head, MAX_RESPONSE_BYTES, signal)
         : await bufferedResponse(exchange, MAX_RESPONSE_BYTES)
     } catch (thrown) {
-      this.#seeFailure(thrown)
+      this.#seeFailure(thrown, this.#host)
       // Without a socket TLS has not completed. Bytes that were only handed to the socket count as written.
       const isUnsent = kind === 'send' && (socket === undefined || socket.bytesWritten === 0)
       if (!isUnsent) signal.throwIfAborted()
@@ -175,9 +175,9 @@ class GuardedUpstream {
     this.#context.see?.({ host: this.#host, date: Number.isNaN(date) ? null : date })
   }
 
-  #seeFailure(thrown: unknown): void {
+  #seeFailure(thrown: unknown, host: string): void {
     const certificateFault = certificateFaultOf(thrown)
-    if (certificateFault !== undefined) this.#context.see?.({ host: this.#host, date: null, certificateFault })
+    if (certificateFault !== undefined) this.#context.see?.({ host, date: null, certificateFault })
   }
 
   get #host(): string {
@@ -257,7 +257,13 @@ class GuardedUpstream {
     explain: (thrown: unknown) => unknown,
   ): Promise<Response | { location: string }> {
     const { deadlines, track } = this.#context
-    const socket = await connect(target, this.#context, stop)
+    const host = `${target.host}:${target.port}`
+    const socket = await connect(target, this.#context, stop).catch((thrown) => {
+      this.#seeFailure(thrown, host)
+      throw thrown
+    })
+    // Its clock does not count: a result may come from a cache.
+    this.#context.see?.({ host, date: null })
     const exchange = new Exchange(socket, request, downloadDeadlines(deadlines), stop)
     exchange.send()
     void track(exchange.closed)

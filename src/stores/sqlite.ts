@@ -155,8 +155,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     clearAlarm: async (kind, subject, at) => (await write('clearAlarm', kind, subject, at)) ?? undefined,
     clearUnseenAlarms: (kind, before, at) => write('clearUnseenAlarms', kind, before, at),
     acknowledgeAlarm: async (id, by, entry) => (await write('acknowledgeAlarm', id, by, entry)) ?? undefined,
-    claimAlarm: async (id, now, until) => (await write('claimAlarm', id, now, until)) ?? undefined,
-    recordAlarmSent: (id, event, at) => write('recordAlarmSent', id, event, at),
+    claimAlarm: async (receiver, id, now, until) => (await write('claimAlarm', receiver, id, now, until)) ?? undefined,
+    recordAlarmSent: (receiver, id, event, at) => write('recordAlarmSent', receiver, id, event, at),
     trimAlarms: (before, limit) => write('trimAlarms', before, limit),
     [Symbol.asyncDispose]: connections.close,
   }

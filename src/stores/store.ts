@@ -1,5 +1,13 @@
 import type { AccountHealth } from '../core/account.ts'
-import type { Alarm, AlarmEvent, AlarmKind, AlarmReport, AlarmStatus } from '../core/alarms.ts'
+import type {
+  Alarm,
+  AlarmEvent,
+  AlarmKind,
+  AlarmReceiverName,
+  AlarmReport,
+  AlarmStatus,
+  UnsentAlarm,
+} from '../core/alarms.ts'
 import type { Attempt, AttemptFact, AttemptState, Rival } from '../core/attempt.ts'
 import type { AuditEntry, AuditRecord } from '../core/audit.ts'
 import type { Declaration } from '../core/declaration.ts'
@@ -341,19 +349,24 @@ export interface AlarmStore {
   clearUnseenAlarms(kind: AlarmKind, before: number, at: number): Promise<Alarm[]>
   /** The newest first. `after` need not exist: it is only a position in that order. */
   alarms(page: AlarmPage): Promise<Alarm[]>
+  /** Critical ones first, and of each severity the newest: a limit cuts off what is less urgent. */
+  activeAlarms(limit: number): Promise<Alarm[]>
   /**
    * Writes the entry in the same transaction. An alarm that is acknowledged stays as it is, without another entry. Returns
    * the alarm, if it exists.
    */
   acknowledgeAlarm(id: string, acknowledgement: Acknowledgement, entry: AuditEntry): Promise<Alarm | undefined>
-  /** Alarms whose start or end is not sent to the operator yet, and that no process is sending; the oldest first. */
-  unsentAlarms(now: number, limit: number): Promise<Alarm[]>
-  /** Makes this process the only one that sends it, until that time. Undefined if another one does, or it is sent. */
-  claimAlarm(id: string, now: number, until: number): Promise<Alarm | undefined>
+  /**
+   * Alarms whose start or end is not sent to the receiver yet, and that no process is sending to it: critical ones first,
+   * and of each severity the oldest.
+   */
+  unsentAlarms(receiver: AlarmReceiverName, now: number, limit: number): Promise<UnsentAlarm[]>
+  /** Makes this process the only one that sends it there, until that time. Undefined if another one does, or it is sent. */
+  claimAlarm(receiver: AlarmReceiverName, id: string, now: number, until: number): Promise<UnsentAlarm | undefined>
   /** `at` is when its start or end was sent; 0 if it need not be sent. */
-  recordAlarmSent(id: string, event: AlarmEvent, at: number): Promise<void>
-  /** When the start of an alarm of this kind and subject was last sent; 0 if it never was. */
-  lastAlarmSent(kind: AlarmKind, subject: string): Promise<number>
+  recordAlarmSent(receiver: AlarmReceiverName, id: string, event: AlarmEvent, at: number): Promise<void>
+  /** When the start of an alarm of this kind and subject was last sent to the receiver; 0 if it never was. */
+  lastAlarmSent(receiver: AlarmReceiverName, kind: AlarmKind, subject: string): Promise<number>
   /** Drops up to `limit` alarms that were cleared before that time. Returns how many. */
   trimAlarms(before: number, limit: number): Promise<number>
 }

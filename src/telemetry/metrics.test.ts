@@ -17,6 +17,7 @@ const nothing: Figures = {
   slots: [],
   open: [],
   orphans: [],
+  abandoned: [],
   pendingDeliveries: 0,
 }
 const build = { version: '1.2.3', node: '24.0.0', store: 'sqlite', bucket: 'disk', role: 'all' }
@@ -292,6 +293,7 @@ it('figures of the store are shown by state, model, account and currency', async
     // The last one is being sent.
     open: [attempt, { ...attempt, cost: null }, { ...attempt, openedAt: 999_000 }],
     orphans: [attempt],
+    abandoned: [attempt],
     pendingDeliveries: 7,
   }))
   world.accounts.set('paused', accountOf('paused', { health: { failures: 2, pausedUntil: 1_060_000, reason: 'busy' } }))

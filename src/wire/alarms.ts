@@ -17,7 +17,7 @@ export const OperatorAlarm = shape('Something that an operator has to know.', {
     enum: alarmSeverities,
     description: '`critical`: videos fail or wait, or money is at risk.',
   },
-  subject: text('The account, model, project, endpoint, provider or machine that it is about.'),
+  subject: text('The account, model, project, provider or machine that it is about.'),
   details: {
     type: 'object',
     additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
@@ -84,7 +84,7 @@ export const OperatorStatus = shape('The whole service on one screen.', {
     }),
   ),
   accounts: listOf('The accounts of the process that responded.', StatusAccount),
-  alarms: listOf('Active alarms, up to 100, the newest first.', OperatorAlarm),
+  alarms: listOf('Active alarms, up to 100: critical ones first, then the newest.', OperatorAlarm),
 })
 export type OperatorStatus = Static<typeof OperatorStatus>
 

@@ -13,7 +13,7 @@ import { iso } from '../wire.ts'
 import { describeHealth } from './accounts.ts'
 
 export interface StatusDependencies extends HealthDependencies {
-  store: Pick<AlarmStore, 'alarms'> & Pick<HealthStore, 'healths'>
+  store: Pick<AlarmStore, 'activeAlarms'> & Pick<HealthStore, 'healths'>
   accounts: ReadonlyMap<string, AccountView>
   /** Reads the health of the accounts, which processes share, and the figures of the store. */
   figures: () => Promise<Figures>
@@ -102,7 +102,7 @@ async function readRows(dependencies: StatusDependencies, stored: Pick<StoredByt
   const { store } = dependencies
   const [figures, alarms, reports, bytes] = await Promise.all([
     dependencies.figures(),
-    store.alarms({ status: 'active', limit: mostAlarms }),
+    store.activeAlarms(mostAlarms),
     store.healths(),
     stored.all(),
   ])

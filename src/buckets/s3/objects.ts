@@ -7,6 +7,7 @@ import {
   ListMultipartUploadsCommand,
   type ListMultipartUploadsCommandOutput,
   ListObjectsV2Command,
+  PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
@@ -49,6 +50,11 @@ export function openObjects(options: S3Options): Bucket {
       await abortUploads(client, objects)
       await removeObjects(client, objects)
     },
+    async checkWritable() {
+      // Always the same object: reads may be allowed while writes are refused.
+      const put = new PutObjectCommand({ ...addressOf('readyz/probe'), Body: Buffer.alloc(probeBytes) })
+      await orStorageProblem(client.send(put, { requestTimeout: checkMs }))
+    },
     async link(key, { expiresInSeconds, type, filename }) {
       const disposition = filename && { ResponseContentDisposition: `attachment; filename="${filename}"` }
       const get = new GetObjectCommand({ ...addressOf(key), ResponseContentType: type, ...disposition })
@@ -56,6 +62,9 @@ export function openObjects(options: S3Options): Bucket {
     },
   }
 }
+
+/** What a check writes, and how long a response to it may take. */
+const [probeBytes, checkMs] = [1_024, 1_500]
 
 /** A client waits for it, and it is requested up to three times. */
 const firstByteMs = 4_000

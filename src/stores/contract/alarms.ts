@@ -18,8 +18,6 @@ function raised({ at, ...report }: AlarmReport, fields: Partial<Alarm> = {}): Al
     acknowledgedBy: null,
     acknowledgedAt: null,
     clearedAt: null,
-    raiseSentAt: null,
-    clearSentAt: null,
     ...fields,
   }
 }
@@ -100,6 +98,21 @@ function testLists(world: StoreWorld): void {
     assert.deepEqual(await list('cleared', 9, newReport('3').id), [2])
   })
 
+  it('lists active alarms, critical ones first, however many others are newer', async () => {
+    await using store = await fresh(world)
+    const kinds = {
+      1: 'circuit_open',
+      2: 'disk_low',
+      3: 'limit_reached',
+      4: 'endpoint_dead',
+      5: 'clock_wrong',
+    } as const
+    for (const [number, kind] of Object.entries(kinds)) await store.raiseAlarm(newReport(number, { kind }))
+    await store.clearAlarm('clock_wrong', 'main', 20)
+    assert.deepEqual(numbersOf(await store.activeAlarms(9)), [2, 1, 4, 3])
+    assert.deepEqual(numbersOf(await store.activeAlarms(3)), [2, 1, 4])
+  })
+
   it('an alarm is acknowledged once, with one entry in the audit log', async () => {
     await using store = await fresh(world)
     const report = newReport('1')
@@ -130,37 +143,63 @@ function testLists(world: StoreWorld): void {
 }
 
 function testSending(world: StoreWorld): void {
-  it('one process at a time sends an alarm: its start, and later its end', async () => {
+  it('one process at a time sends an alarm to a receiver: its start, and later its end', async () => {
     await using store = await fresh(world)
     const report = newReport('1')
-    const unsent = async (now: number) => numbersOf(await store.unsentAlarms(now, 9))
+    const unsent = async (now: number) => numbersOf(await store.unsentAlarms('webhook', now, 9))
+    const claim = (now: number, until: number) => store.claimAlarm('webhook', report.id, now, until)
     await store.raiseAlarm(report)
     assert.deepEqual(await unsent(10), [1])
-    assert.deepEqual(await store.claimAlarm(report.id, 10, 20), raised(report))
-    assert.deepEqual([await store.claimAlarm(report.id, 19, 29), await unsent(19)], [undefined, []])
+    assert.deepEqual(await claim(10, 20), { ...raised(report), raiseSentAt: null, clearSentAt: null })
+    assert.deepEqual([await claim(19, 29), await unsent(19)], [undefined, []])
     assert.deepEqual(await unsent(20), [1], 'its sender died')
-    assert.ok(await store.claimAlarm(report.id, 20, 30))
-    await store.recordAlarmSent(report.id, 'raised', 25)
-    assert.deepEqual([await unsent(25), await store.lastAlarmSent('account_key', 'main')], [[], 25])
-    assert.equal(await store.claimAlarm(report.id, 25, 35), undefined)
+    assert.ok(await claim(20, 30))
+    await store.recordAlarmSent('webhook', report.id, 'raised', 25)
+    assert.deepEqual([await unsent(25), await store.lastAlarmSent('webhook', 'account_key', 'main')], [[], 25])
+    assert.equal(await claim(25, 35), undefined)
     await store.clearAlarm('account_key', 'main', 40)
     assert.deepEqual(await unsent(40), [1])
-    assert.equal((await store.claimAlarm(report.id, 40, 50))?.raiseSentAt, 25)
-    await store.recordAlarmSent(report.id, 'cleared', 45)
-    const [alarm] = await store.alarms({ status: 'cleared', limit: 9 })
-    assert.deepEqual([alarm?.raiseSentAt, alarm?.clearSentAt, await unsent(99)], [25, 45, []])
+    const { raiseSentAt, clearSentAt } = (await claim(40, 50)) ?? {}
+    assert.deepEqual([raiseSentAt, clearSentAt], [25, null])
+    await store.recordAlarmSent('webhook', report.id, 'cleared', 45)
+    assert.deepEqual([await unsent(99), await claim(99, 109)], [[], undefined])
+  })
+
+  it('what one receiver has, another one may lack', async () => {
+    await using store = await fresh(world)
+    const report = newReport('1')
+    await store.raiseAlarm(report)
+    for (const receiver of ['webhook', 'slack'] as const) {
+      assert.ok(await store.claimAlarm(receiver, report.id, 10, 20))
+      assert.deepEqual(await store.unsentAlarms(receiver, 11, 9), [])
+    }
+    await store.clearAlarm('account_key', 'main', 30)
+    for (const event of ['raised', 'cleared'] as const) await store.recordAlarmSent('slack', report.id, event, 40)
+    const unsent = { ...raised(report, { clearedAt: 30 }), raiseSentAt: null, clearSentAt: null }
+    assert.deepEqual(await store.unsentAlarms('webhook', 50, 9), [unsent])
+    assert.deepEqual(await store.unsentAlarms('slack', 50, 9), [])
+    const lastOf = (receiver: 'webhook' | 'slack') => store.lastAlarmSent(receiver, 'account_key', 'main')
+    assert.deepEqual([await lastOf('webhook'), await lastOf('slack')], [0, 40])
+  })
+
+  it('lists critical alarms first, and of each severity the oldest', async () => {
+    await using store = await fresh(world)
+    const kinds = { 1: 'limit_reached', 2: 'price_stale', 3: 'circuit_open', 4: 'disk_low' } as const
+    for (const [number, kind] of Object.entries(kinds)) await store.raiseAlarm(newReport(number, { kind }))
+    assert.deepEqual(numbersOf(await store.unsentAlarms('slack', 20, 9)), [3, 4, 1, 2])
+    assert.deepEqual(numbersOf(await store.unsentAlarms('slack', 20, 1)), [3])
   })
 
   it('knows when an alarm of a kind and subject was last sent', async () => {
     await using store = await fresh(world)
-    assert.equal(await store.lastAlarmSent('account_key', 'main'), 0)
+    const lastOf = (subject: string) => store.lastAlarmSent('webhook', 'account_key', subject)
+    assert.equal(await lastOf('main'), 0)
     for (const [number, sentAt] of Object.entries({ 1: 50, 2: 0 })) {
       await store.raiseAlarm(newReport(number))
-      await store.recordAlarmSent(newReport(number).id, 'raised', sentAt)
+      await store.recordAlarmSent('webhook', newReport(number).id, 'raised', sentAt)
       await store.clearAlarm('account_key', 'main', 60)
     }
     await store.raiseAlarm(newReport('3', { subject: 'other' }))
-    assert.equal(await store.lastAlarmSent('account_key', 'main'), 50)
-    assert.equal(await store.lastAlarmSent('account_key', 'other'), 0)
+    assert.deepEqual([await lastOf('main'), await lastOf('other')], [50, 0])
   })
 }

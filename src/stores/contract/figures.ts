@@ -18,6 +18,7 @@ export function testFigures(world: StoreWorld): void {
       slots: wanted.accounts.map((account) => ({ account, used: 0 })),
       open: [],
       orphans: [],
+      abandoned: [],
       pendingDeliveries: 0,
     })
     await store.insertEndpoint(newEndpoint('1'), 9)
@@ -60,7 +61,7 @@ export function testFigures(world: StoreWorld): void {
     assert.equal(open.length, 1)
   })
 
-  it('reads open attempts with what they may cost, and orphans with what they cost', async () => {
+  it('reads open and abandoned attempts with what they may cost, and orphans with what they cost', async () => {
     await using store = await fresh(world)
     const task = await sent(store, '1', 'a', { price })
     const cost = { cost: 200, currency: 'USD' }
@@ -69,9 +70,11 @@ export function testFigures(world: StoreWorld): void {
     await store.record(decide(task, {}, { keepsLease: true, fact: { ...factOf('a', 'open'), problem: failed.error } }))
     assert.deepEqual((await store.figures(wanted)).open, [{ ...about, hasProblem: true }])
     await store.record(decide(task, failed, { fact: factOf('a', 'abandoned') }))
+    const given = await store.figures(wanted)
+    assert.deepEqual([given.open, given.orphans, given.abandoned], [[], [], [about]])
     await store.settle(task.id, factOf('a', 'accepted', 'op'))
-    const { open, orphans } = await store.figures(wanted)
-    assert.deepEqual([open, orphans], [[], [about]])
+    const { open, orphans, abandoned } = await store.figures(wanted)
+    assert.deepEqual([open, orphans, abandoned], [[], [about], []])
   })
 
   it('reads attempts of tasks without a price', async () => {

@@ -1,5 +1,16 @@
 import { auditColumns, fromAudit } from '../../core/access-row.ts'
-import { type AlarmStatus, alarmColumns, fromReport, reportColumns, toAlarm } from '../../core/alarms.ts'
+import {
+  type AlarmStatus,
+  alarmColumns,
+  fromReport,
+  reportColumns,
+  sendingColumns,
+  toAlarm,
+  toUnsentAlarm,
+  unsentColumns,
+  unsentCondition,
+  urgency,
+} from '../../core/alarms.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import { mapReadable } from '../../core/row.ts'
 import type { Acknowledgement, AlarmStore } from '../store.ts'
@@ -10,7 +21,6 @@ import type { Query } from './session.ts'
 const names = alarmColumns.join(', ')
 /** After the last id: where a list without a cursor begins. */
 const end = '\u{10ffff}'
-const unsent = '(raise_sent_at IS NULL OR cleared_at IS NOT NULL AND clear_sent_at IS NULL)'
 
 export function openAlarmRows(database: Database): AlarmStore {
   return {
@@ -33,6 +43,10 @@ export function openAlarmRows(database: Database): AlarmStore {
       const text = `SELECT ${names} FROM alarms WHERE ${conditions[status]} AND id < $1 ORDER BY id DESC LIMIT $2`
       return mapReadable(await database.read(text, [after, limit]), toAlarm)
     },
+    async activeAlarms(limit) {
+      const text = `SELECT ${names} FROM alarms WHERE cleared_at IS NULL ORDER BY ${urgency}, id DESC LIMIT $1`
+      return mapReadable(await database.read(text, [limit]), toAlarm)
+    },
     acknowledgeAlarm(id, acknowledgement, entry) {
       const write = () => database.write((query) => acknowledge(query, id, acknowledgement, entry))
       // After a COMMIT without a response: an alarm is acknowledged once, so this can be repeated.
@@ -41,23 +55,25 @@ export function openAlarmRows(database: Database): AlarmStore {
         return write()
       })
     },
-    async unsentAlarms(now, limit) {
-      const text = `SELECT ${names} FROM alarms WHERE ${unsent} AND (sending_until IS NULL OR sending_until <= $1)
-        ORDER BY id LIMIT $2`
-      return mapReadable(await database.read(text, [now, limit]), toAlarm)
+    async unsentAlarms(receiver, now, limit) {
+      const { until } = sendingColumns(receiver)
+      const text = `SELECT ${unsentColumns(receiver)} FROM alarms
+        WHERE ${unsentCondition(receiver)} AND (${until} IS NULL OR ${until} <= $1) ORDER BY ${urgency}, id LIMIT $2`
+      return mapReadable(await database.read(text, [now, limit]), toUnsentAlarm)
     },
-    async claimAlarm(id, now, until) {
-      const text = `UPDATE alarms SET sending_until = $3 WHERE id = $1
-        AND (sending_until IS NULL OR sending_until <= $2::bigint) AND ${unsent} RETURNING ${names}`
-      return mapReadable(await database.run(text, [id, now, until]), toAlarm)[0]
+    async claimAlarm(receiver, id, now, leaseUntil) {
+      const { until } = sendingColumns(receiver)
+      const text = `UPDATE alarms SET ${until} = $3 WHERE id = $1 AND (${until} IS NULL OR ${until} <= $2::bigint)
+        AND ${unsentCondition(receiver)} RETURNING ${unsentColumns(receiver)}`
+      return mapReadable(await database.run(text, [id, now, leaseUntil]), toUnsentAlarm)[0]
     },
-    async recordAlarmSent(id, event, at) {
-      const column = event === 'raised' ? 'raise_sent_at' : 'clear_sent_at'
-      await database.run(`UPDATE alarms SET ${column} = $2, sending_until = NULL WHERE id = $1`, [id, at])
+    async recordAlarmSent(receiver, id, event, at) {
+      const { until, ...columns } = sendingColumns(receiver)
+      await database.run(`UPDATE alarms SET ${columns[event]} = $2, ${until} = NULL WHERE id = $1`, [id, at])
     },
-    async lastAlarmSent(kind, subject) {
-      const text = `SELECT max(raise_sent_at) AS at FROM alarms
-        WHERE raise_sent_at IS NOT NULL AND kind = $1 AND subject = $2`
+    async lastAlarmSent(receiver, kind, subject) {
+      const { raised } = sendingColumns(receiver)
+      const text = `SELECT max(${raised}) AS at FROM alarms WHERE ${raised} IS NOT NULL AND kind = $1 AND subject = $2`
       const [row] = await database.read(text, [kind, subject])
       return Number(row?.at ?? 0)
     },

@@ -22,6 +22,7 @@ export function openFigures({ read }: Database, accountsInUse: Store['accountsIn
       const [counts] = await read(countStatement, [mostCounted])
       const open = await read(attemptStatement('open', 'ASC'), [mostAttempts])
       const orphans = await read(attemptStatement('orphan', 'DESC'), [mostAttempts])
+      const abandoned = await read(attemptStatement('abandoned', 'DESC'), [mostAttempts])
       return {
         queues,
         work: work.flat(),
@@ -30,6 +31,7 @@ export function openFigures({ read }: Database, accountsInUse: Store['accountsIn
         pendingDeliveries: Number(counts?.pending),
         open: open.map(toAttemptFigure),
         orphans: orphans.map(toAttemptFigure),
+        abandoned: abandoned.map(toAttemptFigure),
       }
     },
   }
@@ -83,7 +85,7 @@ const countStatement = `SELECT
   (SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE state = 'pending' ORDER BY endpoint LIMIT $1) AS first) AS pending`
 
 /** The state is part of the text: with a parameter, the partial index could not be used. */
-const attemptStatement = (state: 'open' | 'orphan', order: 'ASC' | 'DESC') =>
+const attemptStatement = (state: 'open' | 'orphan' | 'abandoned', order: 'ASC' | 'DESC') =>
   `SELECT ${figureColumns} FROM (
      SELECT id, task, account, opened_at, problem FROM attempts WHERE state = '${state}' ORDER BY opened_at ${order} LIMIT $1
    ) AS attempts LEFT JOIN tasks ON tasks.id = attempts.task LEFT JOIN usages ON usages.id = attempts.id

@@ -4,11 +4,19 @@ import {
   type Alarm,
   type AlarmEvent,
   type AlarmKind,
+  type AlarmReceiverName,
   type AlarmReport,
   alarmColumns,
+  alarmReceiverNames,
   fromReport,
   reportColumns,
+  sendingColumns,
   toAlarm,
+  toUnsentAlarm,
+  type UnsentAlarm,
+  unsentColumns,
+  unsentCondition,
+  urgency,
 } from '../../core/alarms.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 import { mapReadable } from '../../core/row.ts'
@@ -17,7 +25,12 @@ import type { Acknowledgement, Store } from '../store.ts'
 const names = alarmColumns.join(', ')
 /** After the last id: where a list without a cursor begins. */
 const end = '\u{10ffff}'
-const unsent = 'raise_sent_at IS NULL OR cleared_at IS NOT NULL AND clear_sent_at IS NULL'
+
+/** A statement for each receiver. */
+function forEach<Statement>(prepare: (receiver: AlarmReceiverName) => Statement) {
+  const prepared = alarmReceiverNames.map((receiver) => [receiver, prepare(receiver)] as const)
+  return Object.fromEntries(prepared) as Record<AlarmReceiverName, Statement>
+}
 
 /** Runs in the writer thread, inside its transaction. */
 export function prepareAlarms(database: DatabaseSync) {
@@ -40,14 +53,19 @@ export function prepareAlarms(database: DatabaseSync) {
   const append = database.prepare(
     `INSERT INTO audit (${auditColumns.join(', ')}) VALUES (${auditColumns.map(() => '?').join(', ')})`,
   )
-  const claim = database.prepare(
-    `UPDATE alarms SET sending_until = ?3 WHERE id = ?1 AND (sending_until IS NULL OR sending_until <= ?2)
-     AND (${unsent}) RETURNING ${names}`,
-  )
-  const sent = {
-    raised: database.prepare('UPDATE alarms SET raise_sent_at = ?2, sending_until = NULL WHERE id = ?1'),
-    cleared: database.prepare('UPDATE alarms SET clear_sent_at = ?2, sending_until = NULL WHERE id = ?1'),
-  }
+  const claims = forEach((receiver) => {
+    const { until } = sendingColumns(receiver)
+    return database.prepare(
+      `UPDATE alarms SET ${until} = ?3 WHERE id = ?1 AND (${until} IS NULL OR ${until} <= ?2)
+       AND ${unsentCondition(receiver)} RETURNING ${unsentColumns(receiver)}`,
+    )
+  })
+  const sent = forEach((receiver) => {
+    const { until, ...columns } = sendingColumns(receiver)
+    const record = (event: AlarmEvent) =>
+      database.prepare(`UPDATE alarms SET ${columns[event]} = ?2, ${until} = NULL WHERE id = ?1`)
+    return { raised: record('raised'), cleared: record('cleared') }
+  })
   const trim = database.prepare(
     `DELETE FROM alarms WHERE id IN (
        SELECT id FROM alarms INDEXED BY alarms_cleared
@@ -68,17 +86,19 @@ export function prepareAlarms(database: DatabaseSync) {
       if (changed) append.run(...fromAudit(entry))
       return changed ?? mapReadable(one.all(id), toAlarm)[0] ?? null
     },
-    claimAlarm: (id: string, now: number, until: number): Alarm | null =>
-      mapReadable(claim.all(id, now, until), toAlarm)[0] ?? null,
-    recordAlarmSent(id: string, event: AlarmEvent, at: number): void {
-      sent[event].run(id, at)
+    claimAlarm: (receiver: AlarmReceiverName, id: string, now: number, until: number): UnsentAlarm | null =>
+      mapReadable(claims[receiver].all(id, now, until), toUnsentAlarm)[0] ?? null,
+    recordAlarmSent(receiver: AlarmReceiverName, id: string, event: AlarmEvent, at: number): void {
+      sent[receiver][event].run(id, at)
     },
     trimAlarms: (before: number, limit: number) => Number(trim.run(before, limit).changes),
   }
 }
 
 /** Reads; runs on the main thread. */
-export function prepareAlarmReads(reader: DatabaseSync): Pick<Store, 'alarms' | 'unsentAlarms' | 'lastAlarmSent'> {
+export function prepareAlarmReads(
+  reader: DatabaseSync,
+): Pick<Store, 'alarms' | 'activeAlarms' | 'unsentAlarms' | 'lastAlarmSent'> {
   const list = (condition: string) =>
     reader.prepare(`SELECT ${names} FROM alarms WHERE ${condition} AND id < ? ORDER BY id DESC LIMIT ?`)
   const lists = {
@@ -86,17 +106,27 @@ export function prepareAlarmReads(reader: DatabaseSync): Pick<Store, 'alarms' | 
     cleared: list('cleared_at IS NOT NULL'),
     all: list('true'),
   }
-  const waiting = reader.prepare(
-    `SELECT ${names} FROM alarms
-     WHERE (${unsent}) AND (sending_until IS NULL OR sending_until <= ?) ORDER BY id LIMIT ?`,
+  const active = reader.prepare(
+    `SELECT ${names} FROM alarms INDEXED BY alarms_active WHERE cleared_at IS NULL ORDER BY ${urgency}, id DESC LIMIT ?`,
   )
-  const last = reader.prepare(
-    `SELECT max(raise_sent_at) AS at FROM alarms
-     WHERE raise_sent_at IS NOT NULL AND kind = ? AND subject = ?`,
-  )
+  const waiting = forEach((receiver) => {
+    const { until } = sendingColumns(receiver)
+    return reader.prepare(
+      `SELECT ${unsentColumns(receiver)} FROM alarms INDEXED BY alarms_${receiver}
+       WHERE ${unsentCondition(receiver)} AND (${until} IS NULL OR ${until} <= ?) ORDER BY ${urgency}, id LIMIT ?`,
+    )
+  })
+  const last = forEach((receiver) => {
+    const { raised } = sendingColumns(receiver)
+    return reader.prepare(
+      `SELECT max(${raised}) AS at FROM alarms INDEXED BY alarms_${receiver}_sent
+       WHERE ${raised} IS NOT NULL AND kind = ? AND subject = ?`,
+    )
+  })
   return {
     alarms: async ({ status, after = end, limit }) => mapReadable(lists[status].all(after, limit), toAlarm),
-    unsentAlarms: async (now, limit) => mapReadable(waiting.all(now, limit), toAlarm),
-    lastAlarmSent: async (kind, subject) => Number(last.get(kind, subject)?.at ?? 0),
+    activeAlarms: async (limit) => mapReadable(active.all(limit), toAlarm),
+    unsentAlarms: async (receiver, now, limit) => mapReadable(waiting[receiver].all(now, limit), toUnsentAlarm),
+    lastAlarmSent: async (receiver, kind, subject) => Number(last[receiver].get(kind, subject)?.at ?? 0),
   }
 }

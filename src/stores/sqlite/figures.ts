@@ -20,7 +20,7 @@ export function prepareFigures(reader: DatabaseSync, accountsInUse: Store['accou
   const fetching = reader.prepare(countUpTo("tasks INDEXED BY tasks_fetching WHERE state = 'fetching'"))
   const pending = reader.prepare(countUpTo("deliveries INDEXED BY deliveries_due WHERE state = 'pending'"))
   const used = reader.prepare('SELECT count(*) AS used FROM slots WHERE scope = ?')
-  const attemptsIn = (state: 'open' | 'orphan', order: 'ASC' | 'DESC') =>
+  const attemptsIn = (state: 'open' | 'orphan' | 'abandoned', order: 'ASC' | 'DESC') =>
     reader.prepare(
       `SELECT ${figureColumns} FROM attempts INDEXED BY attempts_state
          LEFT JOIN tasks ON tasks.id = attempts.task LEFT JOIN usages ON usages.id = attempts.id
@@ -28,6 +28,7 @@ export function prepareFigures(reader: DatabaseSync, accountsInUse: Store['accou
        ORDER BY attempts.opened_at ${order} LIMIT ?`,
     )
   const [open, orphans] = [attemptsIn('open', 'ASC'), attemptsIn('orphan', 'DESC')]
+  const abandoned = attemptsIn('abandoned', 'DESC')
 
   return {
     async figures({ accounts, mostCounted, mostAttempts }) {
@@ -49,6 +50,7 @@ export function prepareFigures(reader: DatabaseSync, accountsInUse: Store['accou
         pendingDeliveries: await inTurn(() => Number(pending.get(mostCounted)?.tasks)),
         open: await inTurn(() => open.all(mostAttempts).map(toAttemptFigure)),
         orphans: await inTurn(() => orphans.all(mostAttempts).map(toAttemptFigure)),
+        abandoned: await inTurn(() => abandoned.all(mostAttempts).map(toAttemptFigure)),
       }
     },
   }
