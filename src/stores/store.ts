@@ -356,10 +356,7 @@ export interface AlarmStore {
    * the alarm, if it exists.
    */
   acknowledgeAlarm(id: string, acknowledgement: Acknowledgement, entry: AuditEntry): Promise<Alarm | undefined>
-  /**
-   * Alarms whose start or end is not sent to the receiver yet, and that no process is sending to it: critical ones first,
-   * and of each severity the oldest.
-   */
+  /** Those with an event that the receiver does not have and no process sends: critical ones first, then the oldest. */
   unsentAlarms(receiver: AlarmReceiverName, now: number, limit: number): Promise<UnsentAlarm[]>
   /** Makes this process the only one that sends it there, until that time. Undefined if another one does, or it is sent. */
   claimAlarm(receiver: AlarmReceiverName, id: string, now: number, until: number): Promise<UnsentAlarm | undefined>
