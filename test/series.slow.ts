@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { simulated } from '../simulators/provider.ts'
 import { startUpstream } from '../simulators/upstream.ts'
 import { providers } from '../src/providers/index.ts'
-import { operatorToken, startService, type TestService } from './service.ts'
+import { operatorToken, startService, type TestService, until } from './service.ts'
 
 /* What clients send adds no series to the metrics. */
 
@@ -54,8 +54,10 @@ it(`${clients} tokens and ${clients} names that no model has add no series`, asy
   // The tasks stay queued.
   assert.equal((await post(service, '/operator/v1/accounts/main/pause', operatorToken, {}))[0], 200)
   await act(service, 0)
-  // A scrape counts itself only in the next one.
-  await readSeries(service)
+  // The figures may be older than the account. A scrape counts itself only in the next one.
+  await until('the account has figures', async () =>
+    (await readSeries(service)).has('filmgate_slots_used{account="main"}'),
+  )
   const before = await readSeries(service)
   let next = 1
   const work = async () => {
