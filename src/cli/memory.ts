@@ -58,7 +58,14 @@ function ownMemory(): OwnMemory {
       const { user, system } = process.cpuUsage()
       return (user + system) / 1_000
     },
-    residentBytes: () => process.memoryUsage.rss(),
+    residentBytes() {
+      try {
+        return process.memoryUsage.rss()
+      } catch {
+        // It is read from a file, and no more can be opened: then nothing is collected.
+        return 0
+      }
+    },
     collect() {
       setFlagsFromString('--expose-gc')
       const collect: NodeJS.GCFunction = runInNewContext('gc')
