@@ -171,10 +171,10 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const { ratePerMinute, queued, storedBytes } = config
   const access = openAccess({ tokens, ratePerMinute, queued, storedBytes, isPartial })
   // Only one process uses a data folder.
-  const following = isShared ? stack.use(followTokens({ store, access, clock, since: revision, warn: log.warn })) : null
+  const following = isShared ? stack.use(followTokens({ store, access, clock, since: revision, log })) : null
   if (isShared) {
     const since = declarations.at(-1)?.revision ?? 0
-    stack.use(followDeclared(store, declared, { clock, since, warn: log.warn }))
+    stack.use(followDeclared(store, declared, { clock, since, log }))
   }
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
   const healths = openHealths({ store, accounts: accounts.all, clock, log, since })

@@ -21,6 +21,13 @@ async function poll(stage: Stage, id: string, headers: Record<string, string> = 
   return { video, told: [video.eta, video.queue_position], after: answer.headers.get('openai-poll-after-ms') }
 }
 
+/** The service has an account for the model. */
+async function openWorld(): Promise<Stage> {
+  const stage = await openStage()
+  stage.accounts.set('studio', { name: 'studio', concurrency: 1, health: healthy } as AccountView)
+  return stage
+}
+
 /** Finished videos that took this many seconds. */
 async function past(stage: Stage, ...seconds: number[]): Promise<void> {
   for (const [at, took] of seconds.entries()) {
@@ -48,7 +55,7 @@ it('what has run for a while is expected to end as those did that took longer', 
 })
 
 it('a queued video has its position, over all owners in turn, and an estimate of its time', async () => {
-  await using stage = await openStage()
+  await using stage = await openWorld()
   await past(stage, 100)
   const own = [await stage.queued('1'), await stage.queued('2'), await stage.queued('3')]
   const other = await stage.queued('4', { owner: 'bob' })
@@ -56,18 +63,18 @@ it('a queued video has its position, over all owners in turn, and an estimate of
   for (const { id } of own) places.push((await poll(stage, id)).told)
   // Bob never had a turn: he is next.
   assert.deepEqual(places, [
-    [300, 2],
-    [400, 3],
-    [500, 4],
+    [200, 2],
+    [300, 3],
+    [400, 4],
   ])
-  assert.deepEqual((await poll(stage, other.id, {}, 'bob')).told, [200, 1])
+  assert.deepEqual((await poll(stage, other.id, {}, 'bob')).told, [100, 1])
   assert.equal((await poll(stage, own[2]?.id ?? '')).after, '20000')
   const list = (await (await stage.fetch('/v1/videos?limit=3&order=desc')).json()) as { data: Video[] }
   const listed = new Map(list.data.map((video) => [video.id, video.queue_position]))
   assert.equal(listed.get(own[2]?.id ?? ''), 4)
   const stream = readEvents(await stage.fetch(`/v1/videos/${own[1]?.id}/events`))
   const first = await stream.next()
-  assert.deepEqual([first?.data.queue_position, first?.data.eta], [3, 400])
+  assert.deepEqual([first?.data.queue_position, first?.data.eta], [3, 300])
   await stream.cancel()
   await stage.begin(other)
   stage.clock.advance(1_000)
@@ -75,7 +82,7 @@ it('a queued video has its position, over all owners in turn, and an estimate of
 })
 
 it('a list says the same as polls do, although nobody polled', async () => {
-  await using stage = await openStage()
+  await using stage = await openWorld()
   await past(stage, 100)
   const waiting = []
   for (let at = 1; at <= 9; at += 1) waiting.push(await stage.queued(String(at), { dueAt: at }))
@@ -85,7 +92,7 @@ it('a list says the same as polls do, although nobody polled', async () => {
   const listed = list.data.map((video) => [video.eta, video.queue_position])
   assert.deepEqual(
     listed,
-    waiting.map((_, at) => [(at + 2) * 100, at + 1]),
+    waiting.map((_, at) => [(at + 1) * 100, at + 1]),
   )
   const polled = []
   for (const { id } of waiting) polled.push((await poll(stage, id)).told)
@@ -118,13 +125,13 @@ it('a video with a free slot has only the estimate of its own time', async () =>
 })
 
 it('a video that was created after the queue was read has no position until it is read again', async () => {
-  await using stage = await openStage()
+  await using stage = await openWorld()
   await past(stage, 100)
   await poll(stage, (await stage.queued('1')).id)
   const late = await stage.queued('2')
   assert.deepEqual((await poll(stage, late.id)).told, [undefined, undefined])
   stage.clock.advance(1_000)
-  assert.deepEqual((await poll(stage, late.id)).told, [300, 2])
+  assert.deepEqual((await poll(stage, late.id)).told, [200, 2])
 })
 
 it('where nothing is known nothing is said, but to SDKs, which are promised every field', async () => {
@@ -173,4 +180,14 @@ it('a poll succeeds even if the queue or past durations can not be read, without
   const first = await stream.next()
   assert.deepEqual([first?.event, first?.data.eta], ['video.queued', undefined])
   await stream.cancel()
+})
+
+it('while its model is unavailable, when a queued video ends is unknown', async () => {
+  await using stage = await openWorld()
+  await past(stage, 100)
+  const { id } = await stage.queued('1')
+  assert.deepEqual((await poll(stage, id)).told, [100, 1])
+  const paused = { failures: 1, pausedUntil: stage.clock.now() + 300_000, reason: 'credentials' } as const
+  stage.accounts.set('studio', { name: 'studio', concurrency: 1, health: paused } as AccountView)
+  assert.deepEqual((await poll(stage, id)).told, [undefined, 1])
 })

@@ -101,6 +101,28 @@ it('a task whose worker is killed in the middle is still one connected trace', a
   await assertTracedOverKill(collector, collector.url)
 })
 
+it('a submit of unknown outcome has its error, in the log, too, and is one span; searches for its attempt are others', async () => {
+  await using collector = await startCollector()
+  await using upstream = await startScripted()
+  upstream.onSubmit = (response) => void response.writeHead(500).end()
+  await using service = await startService({
+    yaml: yamlOf(upstream),
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+  })
+  const id = await idOf(await service.submit(body, { traceparent }))
+  const named = (name: string) => collector.spans(traceId).filter((span) => span.name === name)
+  await until('its attempt was looked for', () => named('recover').length > 0)
+  assert.deepEqual(
+    named('submit').map(({ attributes }) => attributes['error.type']),
+    ['provider_unavailable'],
+  )
+  const lines = service.log.map((line) => JSON.parse(line)).filter(({ event }) => event === 'a task met a problem')
+  assert.deepEqual(
+    lines.map(({ task, account, code }) => [task, account, code]),
+    [[id, 'main', 'provider_unavailable']],
+  )
+})
+
 it('a video that is deleted while it is generated has its spans, with what it cost', async () => {
   await using collector = await startCollector()
   await using upstream = await startScripted()

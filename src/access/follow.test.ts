@@ -44,7 +44,13 @@ it('applies what another process changed, at a message or half a second later', 
   const shared = openShared([token('a', 1)])
   const access = openAccess({ tokens: [token('a', 1)] })
   const clock = manualClock()
-  await using _following = followTokens({ store: shared.store, access, clock, since: 1, warn: assert.fail })
+  await using _following = followTokens({
+    store: shared.store,
+    access,
+    clock,
+    since: 1,
+    log: { info: assert.fail, warn: assert.fail, error: assert.fail },
+  })
   const statusOf = (id: string) => {
     const found = access.token(id)
     return found && access.statusOf(found, 0)
@@ -67,20 +73,23 @@ it('says once that the store is away, and goes on when it is back', async () => 
   const shared = openShared([])
   const access = openAccess()
   const clock = manualClock()
-  const warnings: string[] = []
-  const warn = (event: string) => void warnings.push(event)
-  await using _following = followTokens({ store: shared.store, access, clock, since: 0, warn })
+  const lines: unknown[] = []
+  const say = (event: string, { failures }: Record<string, unknown> = {}) => void lines.push([event, failures])
+  const log = { info: say, warn: say, error: assert.fail }
+  await using _following = followTokens({ store: shared.store, access, clock, since: 0, log })
   shared.setAway(true)
   for (const _ of ['once', 'twice']) {
     clock.advance(500)
     await settled()
   }
-  assert.deepEqual(warnings, ["changes of tokens can't be read: revoked tokens may stay valid"])
+  const lost = ["changes of tokens can't be read: revoked tokens may stay valid", undefined]
+  assert.deepEqual(lines, [lost])
   shared.setAway(false)
   shared.change(token('a', 1))
   clock.advance(500)
   await settled()
   assert.ok(access.token('tok_a'))
+  assert.deepEqual(lines, [lost, ['changes of tokens are read again', 2]])
 })
 
 it('a process that was stopped reads the changes before it decides about the next request', async () => {
@@ -89,7 +98,13 @@ it('a process that was stopped reads the changes before it decides about the nex
   // Stands still, like the timers of a process that has just been continued.
   let now = 0
   const clock = { now: () => now, sleep: (_: number, signal?: AbortSignal) => stopped(signal) }
-  await using following = followTokens({ store: shared.store, access, clock, since: 1, warn: assert.fail })
+  await using following = followTokens({
+    store: shared.store,
+    access,
+    clock,
+    since: 1,
+    log: { info: assert.fail, warn: assert.fail, error: assert.fail },
+  })
   now = 1_000
   assert.equal(following.catchUp(), undefined, 'it has not been stopped')
   shared.change(token('a', 2, 7))

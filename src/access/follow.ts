@@ -1,6 +1,7 @@
 import type { Access } from '../access.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Following, follow } from '../core/follow.ts'
+import { type OutageLog, openOutage } from '../core/outage.ts'
 import type { TokenStore } from '../stores/store.ts'
 
 interface FollowOptions {
@@ -9,12 +10,16 @@ interface FollowOptions {
   clock: Clock
   /** The newest revision that `access` has. */
   since: number
-  warn: (event: string, fields: Record<string, unknown>) => void
+  log: OutageLog
 }
 
 /** Keeps the tokens of this process the same as those of the store. */
-export function followTokens({ store, access, clock, since, warn }: FollowOptions): Following {
+export function followTokens({ store, access, clock, since, log }: FollowOptions): Following {
   let known = since
+  const lines = {
+    down: "changes of tokens can't be read: revoked tokens may stay valid",
+    up: 'changes of tokens are read again',
+  }
   return follow({
     async look() {
       const changed = await store.tokens(known)
@@ -25,6 +30,6 @@ export function followTokens({ store, access, clock, since, warn }: FollowOption
     },
     onMessage: store.onTokens,
     clock,
-    onLost: (cause) => warn("changes of tokens can't be read: revoked tokens may stay valid", { cause }),
+    outage: openOutage({ log, clock, ...lines, level: 'warn' }),
   })
 }

@@ -165,7 +165,11 @@ it('follows what another process declares, at a message or half a second later',
   const settled = async () => {
     for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate)
   }
-  await using _following = followDeclared(store, declared, { clock, since: 0, warn: assert.fail })
+  await using _following = followDeclared(store, declared, {
+    clock,
+    since: 0,
+    log: { info: assert.fail, warn: assert.fail, error: assert.fail },
+  })
   rows = [account('main', 1)]
   ring()
   await settled()

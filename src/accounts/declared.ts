@@ -6,6 +6,7 @@ import { type Catalog, type CatalogEntry, replaceDeclared } from '../core/catalo
 import type { Clock } from '../core/clock.ts'
 import { type Declaration, type DeclarationKind, declarationId } from '../core/declaration.ts'
 import { follow } from '../core/follow.ts'
+import { type OutageLog, openOutage } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
 import type { DeclarationStore } from '../stores/store.ts'
 
@@ -130,9 +131,13 @@ export function openDeclared(options: DeclaredOptions): Declared {
 export function followDeclared(
   store: Pick<DeclarationStore, 'declarations' | 'onDeclarations'>,
   declared: Pick<Declared, 'adopt'>,
-  { clock, since, warn }: { clock: Clock; since: number; warn: DeclaredOptions['warn'] },
+  { clock, since, log }: { clock: Clock; since: number; log: OutageLog },
 ): AsyncDisposable {
   let known = since
+  const lines = {
+    down: "changes of accounts and models can't be read: those before stay in force",
+    up: 'changes of accounts and models are read again',
+  }
   return follow({
     async look() {
       const changed = await store.declarations(known)
@@ -143,7 +148,7 @@ export function followDeclared(
     },
     onMessage: store.onDeclarations,
     clock,
-    onLost: (cause) => warn("changes of accounts and models can't be read: those before stay in force", { cause }),
+    outage: openOutage({ log, clock, ...lines, level: 'warn' }),
   })
 }
 

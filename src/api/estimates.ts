@@ -60,10 +60,11 @@ export function openEstimates(dependencies: EstimateDependencies): Estimates {
   const known = (task: TaskView): Estimate => {
     const card = cardOf(task)
     const queued = card && task.state === 'queued' ? queues.position(card.id, task.id) : undefined
-    const left = timeLeft(task, card, queued)
+    const isAvailable = task.state !== 'queued' || (card !== undefined && acceptsNow(card, dependencies))
+    // When a model is available again is unknown.
+    const left = isAvailable ? timeLeft(task, card, queued) : null
     const eta = left === null ? null : Math.max(1, Math.ceil(left / 1_000))
     const pollAfterMs = Math.round(pollAfter(eta, card?.pollAfterMs ?? 5_000))
-    const isAvailable = task.state !== 'queued' || (card !== undefined && acceptsNow(card, dependencies))
     return { eta, queuePosition: queued?.position ?? null, isAvailable, pollAfterMs }
   }
   return {

@@ -43,7 +43,8 @@ it('an allowed address needs no token', () => {
 it('an allowed address that is a proxy for others counts only if the proxy is trusted', () => {
   const rules = { allow: ['10.0.0.0/8'], trustsLoopback: false }
   const forwarded = { 'x-forwarded-for': '10.0.0.7' }
-  assert.equal(maySkipToken(from('10.0.0.1', forwarded), rules), false)
+  for (const headers of [forwarded, { via: '1.1 x' }, { 'x-real-ip': '8.8.8.8' }, { 'cf-connecting-ip': '8.8.8.8' }])
+    assert.equal(maySkipToken(from('10.0.0.1', headers), rules), false, JSON.stringify(headers))
   assert.equal(maySkipToken({ ...from('10.0.0.7', forwarded), socket: { remoteAddress: '10.0.0.1' } }, rules), true)
 })
 

@@ -70,6 +70,9 @@ export function maySkipToken(sender: Sender, { allow, trustsLoopback }: ScrapeRu
   return includesAddress(allow, ip)
 }
 
+/** What proxies add to a request. */
+const proxyHeaders = ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip']
+
 function isPassedOn({ headers }: Sender): boolean {
-  return headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined
+  return proxyHeaders.some((name) => headers[name] !== undefined)
 }

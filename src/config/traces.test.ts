@@ -68,16 +68,27 @@ it('every mistake is reported with its fix, and no value that may be a secret', 
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '10 %',
+    OTEL_TRACES_EXPORTER: 'zipkin',
+    OTEL_SDK_DISABLED: 'yes',
+    OTEL_BSP_SCHEDULE_DELAY: '-1',
+    OTEL_BSP_MAX_QUEUE_SIZE: 'banana',
     FILMGATE_TRACE_PROMPTS: '1',
   })
   assert.deepEqual(list.map((line) => line.split(': ', 1)[0]).sort(), [
     'FILMGATE_TRACE_PROMPTS',
+    'OTEL_BSP_MAX_QUEUE_SIZE',
+    'OTEL_BSP_SCHEDULE_DELAY',
     'OTEL_EXPORTER_OTLP_HEADERS',
     'OTEL_EXPORTER_OTLP_PROTOCOL',
+    'OTEL_SDK_DISABLED',
+    'OTEL_TRACES_EXPORTER',
     'OTEL_TRACES_SAMPLER_ARG',
   ])
   assert.ok(!list.join().includes('hunter2'))
   assert.match(mistakesOf('', { ...endpoint, OTEL_TRACES_SAMPLER: 'jaeger' }).join(), /use one of: always_on, parent/)
+  const split = mistakesOf('', { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x-key=hunter2%0d%0ax: y' }).join()
+  assert.match(split, /^OTEL_EXPORTER_OTLP_HEADERS: a value can't be the value of a header/)
+  assert.ok(!split.includes('hunter2'))
   const wrong = mistakesOf('', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://user:hunter2@collector' }).join()
   assert.match(wrong, /^OTEL_EXPORTER_OTLP_ENDPOINT: its value can't be used; use a URL such as/)
   assert.ok(!wrong.includes('hunter2'))

@@ -11,13 +11,24 @@ export function readTraces(env: Env, showsPrompts: boolean, mistakes: Mistakes):
   const url = readEndpoint(env, mistakes)
   const isOff = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none'
   if (url === null || isOff) return null
+  const { OTEL_TRACES_EXPORTER: exporter, OTEL_SDK_DISABLED: disabled } = env
+  if (exporter && exporter !== 'otlp')
+    mistakes.add('OTEL_TRACES_EXPORTER', `'${exporter}' is not supported`, 'use otlp or none')
+  if (disabled && disabled.toLowerCase() !== 'false')
+    mistakes.add('OTEL_SDK_DISABLED', `'${disabled}' is not a switch`, 'use true or false')
+  for (const name of ['OTEL_BSP_SCHEDULE_DELAY', 'OTEL_BSP_MAX_QUEUE_SIZE'])
+    if (env[name] && !/^[1-9]\d{0,8}$/.test(env[name]))
+      mistakes.add(name, `'${env[name]}' is not a whole number`, 'use a number above 0, or leave it out')
   const [protocolName, protocol] = firstOf(env, 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL')
   if (protocol !== undefined && !protocol.startsWith('http/'))
     mistakes.add(protocolName, `'${protocol}' is not supported`, 'leave it out, and use the port for HTTP (4318)')
   const [headersName, headersText] = firstOf(env, 'OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'OTEL_EXPORTER_OTLP_HEADERS')
   const headers = readPairs(headersName, headersText, mistakes)
-  for (const name of Object.keys(headers))
+  for (const [name, value] of Object.entries(headers)) {
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) mistakes.add(headersName, 'a name is not the name of a header', pairsFix)
+    if (!/^[\t\x20-\x7e]*$/.test(value))
+      mistakes.add(headersName, "a value can't be the value of a header", 'use printable ASCII characters')
+  }
   const resource = readPairs('OTEL_RESOURCE_ATTRIBUTES', env.OTEL_RESOURCE_ATTRIBUTES, mistakes)
   const service = env.OTEL_SERVICE_NAME || resource['service.name'] || 'filmgate'
   const described = { ...resource, 'service.name': service }

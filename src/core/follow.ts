@@ -1,5 +1,6 @@
 import { openBell } from './bell.ts'
 import type { Clock } from './clock.ts'
+import type { Outage } from './outage.ts'
 import { Problem } from './problem.ts'
 
 /** How often a process looks for changes of other processes. A message makes it look at once, but may be lost. */
@@ -11,8 +12,8 @@ interface FollowOptions {
   /** Calls back soon after another process may have changed something. Returns a function that ends this. */
   onMessage: (listener: () => void) => () => void
   clock: Clock
-  /** Called when a look fails after one that succeeded. */
-  onLost: (cause: Problem) => void
+  /** Of the looks. */
+  outage: Outage
 }
 
 export interface Following extends AsyncDisposable {
@@ -24,11 +25,10 @@ export interface Following extends AsyncDisposable {
 const stoppedMs = 3_000
 
 /** Keeps a registry of this process the same as the rows of a store that processes share. */
-export function follow({ look, onMessage, clock, onLost }: FollowOptions): Following {
+export function follow({ look, onMessage, clock, outage }: FollowOptions): Following {
   const stop = new AbortController()
   const bell = openBell(clock)
   const leave = onMessage(bell.ring)
-  let isLost = false
   let lookedAt = clock.now()
   let catching: Promise<void> | undefined
 
@@ -40,10 +40,9 @@ export function follow({ look, onMessage, clock, onLost }: FollowOptions): Follo
       lookedAt = clock.now()
       try {
         await look()
-        isLost = false
+        outage.worked()
       } catch (error) {
-        if (!isLost) onLost(Problem.from(error))
-        isLost = true
+        outage.failed({ cause: Problem.from(error) })
       }
     }
   }

@@ -7,8 +7,10 @@ import type { Clock } from './clock.ts'
 
 type Line = (event: string, fields?: Record<string, unknown>) => void
 
+export type OutageLog = Record<'info' | 'warn' | 'error', Line>
+
 interface OutageOptions {
-  log: Record<'info' | 'warn' | 'error', Line>
+  log: OutageLog
   clock: Pick<Clock, 'now'>
   /** The line at its start. */
   down: string

@@ -62,9 +62,15 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     else log.warn(lines.down, fields)
   }
 
-  /** The worker met no problem. */
-  function worked(task: Task, worker: Pick<Worker, 'name'>): void {
-    outages.worked(outageKey(task, worker), { worker: worker.name, account: task.account })
+  /** Logs that a worker met a problem with an account, or no longer does. */
+  function note(task: Task, { name: worker }: Pick<Worker, 'name'>, decision: Decision): void {
+    const met = 'change' in decision ? decision.met : undefined
+    const key = `${worker} ${met?.account ?? task.account}`
+    if (met) {
+      const { code, message, cause } = met.problem
+      const fields = { ...taskFields(task), worker, account: met.account, code, message, cause }
+      outages.failed(key, fields, `${code} ${kindOf(cause)}`)
+    } else outages.worked(key, { worker, account: task.account })
   }
 
   function changeAfter(task: Task, problem: Problem): Change {
@@ -122,7 +128,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     return { at: clock.now(), name, detail: safe(detail) }
   }
 
-  return { entryOf, afterFailure, worked, failing, givingUp, disputed, eventOf }
+  return { entryOf, afterFailure, note, failing, givingUp, disputed, eventOf }
 }
 
 /** Problems of a provider, of the store or of the bucket, and not of one task. */

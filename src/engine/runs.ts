@@ -81,8 +81,10 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
   async function decide(run: Run): Promise<Decision | undefined> {
     const decision = await runWorker(run)
     if (!decision) return undefined
-    reportPause(run.task.account)
-    await healths.report(run.task.account ?? '')
+    const met = 'change' in decision ? decision.met : undefined
+    const account = met?.account ?? run.task.account
+    reportPause(account, met?.problem)
+    await healths.report(account ?? '')
     return decision
   }
 
@@ -100,7 +102,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
     }
     // What is measured must not turn a response of a provider into a failure.
     spans.end(span, run.task, { decision })
-    outcomes.worked(run.task, worker)
+    outcomes.note(run.task, worker, decision)
     return decision
   }
 
@@ -244,10 +246,10 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
  * Logs when an account is paused, and when it works again: the operator may have to fix it. Pauses for the same reason
  * that follow each other are one outage.
  */
-function openPauses({ accounts }: Pick<Tools, 'accounts'>, log: Log): (account: string | null) => void {
+function openPauses({ accounts }: Pick<Tools, 'accounts'>, log: Log) {
   /** The last pause of each account, and how many it had for this reason. */
   const last = new Map<string, { until: number; reason: string | null; pauses: number }>()
-  return (name) => {
+  return (name: string | null, problem?: Problem): void => {
     const health = accounts.get(name ?? '')?.health
     const before = last.get(name ?? '') ?? { until: 0, reason: null, pauses: 0 }
     if (!name || !health || before.until === health.pausedUntil) return
@@ -258,9 +260,10 @@ function openPauses({ accounts }: Pick<Tools, 'accounts'>, log: Log): (account: 
       pauses: health.reason === null ? 0 : (isSame ? before.pauses : 0) + 1,
     })
     if (isSame) return
-    const until = new Date(health.pausedUntil).toISOString()
-    if (health.reason === 'credentials') log.error('account paused', { account: name, reason: health.reason, until })
-    else if (health.reason) log.warn('account paused', { account: name, reason: health.reason, until })
+    const reason = health.isCredit ? 'credit' : health.reason
+    const fields = { account: name, reason, until: new Date(health.pausedUntil).toISOString(), cause: problem }
+    if (health.reason === 'credentials') log.error('account paused', fields)
+    else if (health.reason) log.warn('account paused', fields)
     else log.info('account works again', { account: name, pauses: before.pauses })
   }
 }

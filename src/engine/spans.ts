@@ -9,7 +9,7 @@ export function openTaskSpans({ store, clock, tools, traces = noTraces }: Engine
   return {
     /** A task that has ended is only tidied up: its trace is complete. */
     start(task: Task, worker: Pick<Worker, 'name'>): Span {
-      return traces.isOn && !isFinished(task) ? traces.start(readTaskTrace(task.trace), worker.name) : noSpan
+      return traces.isOn && !isFinished(task) ? traces.start(readTaskTrace(task.trace), nameOf(task, worker)) : noSpan
     },
     /** `task` is as the run left it: a submit has opened its attempt by then. */
     end(span: Span, task: Task, result: { decision: Decision } | { error: string }): void {
@@ -47,6 +47,12 @@ function parentOf({ trace: text, state, attempt }: Task): TraceContext | undefin
   return trace && attempt !== null && !isWaiting ? attemptContext(trace, attempt) : trace
 }
 
+/** A held task is not sent again: its attempt is looked for. */
+function nameOf({ state }: Task, { name }: Pick<Worker, 'name'>): string {
+  return state === 'held' ? 'recover' : name
+}
+
 function errorOf(decision: Decision): string | null {
-  return 'change' in decision ? (decision.change.error?.code ?? null) : null
+  if (!('change' in decision)) return null
+  return decision.change.error?.code ?? decision.met?.problem.code ?? null
 }

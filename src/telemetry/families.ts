@@ -107,7 +107,7 @@ export const families = {
     name: 'filmgate_money_at_risk',
     type: 'gauge',
     labels: ['currency'],
-    help: 'What providers may charge for the attempts of unknown outcome, in units of the currency. Unknown costs count 0.',
+    help: 'What providers may charge for the attempts of unknown outcome, in units of the currency. Tasks without a cost (see docs/costs.md) count 0.',
   },
   orphans: {
     name: 'filmgate_orphans',

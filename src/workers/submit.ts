@@ -226,11 +226,12 @@ function trackSend(opening: Opening | null) {
   }
 }
 
-function stayHeld({ task, attempt, tools }: Sending, problem: Problem): Decision {
+function stayHeld({ task, attempt, account, tools }: Sending, problem: Problem): Decision {
   const now = tools.clock.now()
   const error = errorForOperator(problem)
   const change: Change = { state: 'held', dueAt: nextCheckAt({ task, attempt, now }) }
-  return { change, fact: attemptFact(attempt.id, 'open', error, now), note: ['outcome unknown', error.message] }
+  const fact = attemptFact(attempt.id, 'open', error, now)
+  return { change, fact, note: ['outcome unknown', error.message], met: { account: account.name, problem } }
 }
 
 function refuse(
@@ -282,5 +283,5 @@ function goElsewhere(sending: Sending, problem: Problem, name: string, departure
     hasOther && !task.tried.includes(account.name)
       ? { state: 'queued', dueAt: now, tried }
       : { state: 'queued', dueAt: now + backoff(task.tries), tried: hasOther ? tried : [], tries: task.tries + 1 }
-  return { change, ...refusalOf(sending, problem, name, departure) }
+  return { change, ...refusalOf(sending, problem, name, departure), met: { account: account.name, problem } }
 }
