@@ -88,7 +88,10 @@ it('no line is wider than the screen, whatever the names and the reasons are', (
 it('what the database does not tell is unknown', () => {
   const accounts = [{ ...status.accounts[0], used_slots: null }]
   const text = shown({ tasks: null, stored_bytes: null, queues: [], accounts })
-  assert.match(text, /tasks +unknown\n/)
+  assert.match(text, /tasks +unknown\noldest +unknown\n/)
+  assert.match(text, /processes +2, c3d4 \(5 s ago\), others unknown\n/)
+  assert.match(text, /The database can't be read: other alarms may be active\.\n$/)
+  assert.doesNotMatch(shown({ tasks: null, alarms: [] }), /No alarm/)
   assert.match(text, /bucket +s3, ok\n/)
   assert.match(text, /\?\/4/)
 })

@@ -65,11 +65,11 @@ function factsOf(status: Status): Fact[] {
   return [
     ['filmgate', version],
     ['health', isReady ? 'ready' : health.status, isReady ? 'green' : 'red'],
-    ['processes', [`${processes.length}`, ...seen].join(', ')],
+    ['processes', [`${processes.length}`, ...seen, ...(tasks === null ? ['others unknown'] : [])].join(', ')],
     ['database', `${status.store}, ${health.store}`, health.store === 'ok' ? 'green' : 'red'],
     ['bucket', `${status.bucket}, ${health.bucket}${stored}`, health.bucket === 'ok' ? 'green' : 'red'],
     ['tasks', tasks === null ? 'unknown' : tasksOf(tasks)],
-    ['oldest', waits.length === 0 ? 'nothing is queued' : waits.join(', ')],
+    ['oldest', tasks === null ? 'unknown' : waits.join(', ') || 'nothing is queued'],
   ]
 }
 
@@ -107,10 +107,11 @@ function accountColumns(now: number, paint: Paint) {
 }
 
 /** An alarm in one line, and its first aid below it, broken to the width of the screen. */
-function showAlarms({ alarms, at }: Status, paint: Paint, columns: number): string {
-  if (alarms.length === 0) return `${paint('green', 'No alarm is active.')}\n`
+function showAlarms({ alarms, at, tasks }: Status, paint: Paint, columns: number): string {
+  const unread = tasks === null ? lines(wrap("The database can't be read: other alarms may be active.", columns)) : ''
+  if (alarms.length === 0) return unread || `${paint('green', 'No alarm is active.')}\n`
   const now = Date.parse(at)
-  return alarms
+  const shown = alarms
     .map(({ kind, severity, subject, raised_at: raised, acknowledged_by: by, first_aid: aid }) => {
       const since = relative(Date.parse(raised), now)
       const name = fit(printable(subject), columns - 30)
@@ -119,6 +120,7 @@ function showAlarms({ alarms, at }: Status, paint: Paint, columns: number): stri
       return lines([...heading, ...wrap(printable(aid), columns - 2).map((line) => `  ${line}`)])
     })
     .join('')
+  return shown + unread
 }
 
 function lines(all: readonly string[]): string {

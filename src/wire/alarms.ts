@@ -84,7 +84,10 @@ export const OperatorStatus = shape('The whole service on one screen.', {
     }),
   ),
   accounts: listOf('The accounts of the process that responded.', StatusAccount),
-  alarms: listOf('Active alarms, up to 100: critical ones first, then the newest.', OperatorAlarm),
+  alarms: listOf(
+    'Active alarms, up to 100: critical ones first, then the newest. If the database can’t be read (`tasks` is null), only those of this process.',
+    OperatorAlarm,
+  ),
 })
 export type OperatorStatus = Static<typeof OperatorStatus>
 
