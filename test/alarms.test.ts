@@ -439,11 +439,71 @@ it('what is sent is signed, has a first aid, and is not sent again after a resta
   assert.equal(sent.headers['webhook-signature'], sign({ id, timestamp, body: sent.body }, [secret]))
   assert.match(JSON.parse(sent.body).data.first_aid, /Add credit/)
   await way.restart({ accounts: { main: {} }, models })
-  // A process that starts alone starts with healthy accounts.
   await isCleared(stage, alarm)
   const starts = eventsOf(receiver, 'account_credit').filter(({ type }) => type === 'alarm.raised')
   assert.equal(starts.length, 1)
   assert.ok(!stage.service.log.join('').includes('hidden-token'))
+})
+
+it('after a restart, an alarm of an account stays until the account accepts a task', async () => {
+  const accounts = { main: {}, other: {} }
+  const both = { ...models, second: { account: 'other' } }
+  await using stage = await openStage({ accounts, models: both })
+  const { way, service, receiver } = stage
+  const next = ['one', 'two'].map((prompt) => ({ fault: 'submit-402-before-accept' as const, prompt }))
+  way.upstream.setFaults({ next })
+  const id = await way.submit('film', 'one')
+  const alarm = await isRaised(stage, 'account_credit', 'main')
+  await remove(service, id)
+  await way.restart({ accounts, models: both })
+  // Longer than an alarm lasts that nothing reports.
+  way.clock.jump(3 * minute)
+  await way.submit('second', 'two')
+  await isRaised(stage, 'account_credit', 'other')
+  const { data } = await service.operator<{ data: Event['data'][] }>('/alarms?limit=100')
+  assert.ok(data.some((one) => one.id === alarm.id))
+  assert.deepEqual(
+    eventsOf(receiver, 'account_credit').map(({ type, data: { subject } }) => `${type} ${subject}`),
+    ['alarm.raised main', 'alarm.raised other'],
+  )
+  await service.operator('/accounts/other/resume', 'POST')
+  await way.makes(await way.submit('film', 'three'), 'three')
+  await isCleared(stage, alarm)
+})
+
+it('an alarm of an account that was removed is cleared', async () => {
+  await using stage = await openStage({ accounts: { main: {}, other: {} }, models })
+  const { way } = stage
+  way.upstream.setFaults({ next: [{ fault: 'submit-402-before-accept', prompt: 'film' }] })
+  const id = await way.submit('film')
+  const alarm = await isRaised(stage, 'account_credit', 'main')
+  await remove(stage.service, id)
+  await way.restart({ accounts: { other: {} }, models: { film: { account: 'other' } } })
+  way.clock.jump(3 * minute)
+  await isCleared(stage, alarm)
+})
+
+it('a key that was refused is still an alarm when the provider can’t be reached', async () => {
+  await using stage = await openStage({ accounts: { main: {} }, models })
+  const { way, service } = stage
+  await using network = await startTcpProxy(Number(new URL(way.upstream.url).port))
+  const main = { base_url: `http://127.0.0.1:${network.port}`, concurrency: 9 }
+  await way.restart({ accounts: { main }, models })
+  way.upstream.setFaults({ next: [{ fault: 'submit-401-before-accept', prompt: 'film' }] })
+  await way.submit('film')
+  const refused = await isRaised(stage, 'account_key', 'main')
+  await network.refuse()
+  await until('the circuit is open', async () => {
+    way.clock.jump(minute)
+    const { data } = await service.operator<{ data: Event['data'][] }>('/alarms')
+    return data.some(({ kind }) => kind === 'circuit_open')
+  })
+  const unreachable = await isRaised(stage, 'circuit_open', 'main')
+  const { data } = await service.operator<{ data: Event['data'][] }>('/alarms')
+  assert.ok(data.some(({ id }) => id === refused.id))
+  await network.accept()
+  await service.operator('/accounts/main/resume', 'POST')
+  for (const alarm of [refused, unreachable]) await isCleared(stage, alarm)
 })
 
 it('an operator acknowledges an alarm once, and the audit log says who did', async () => {

@@ -12,7 +12,10 @@ import type { Clock, Random } from '../core/clock.ts'
 import type { AlarmStore } from '../stores/store.ts'
 
 /** Alarms that have to be sent: those of the store, or those of this process. */
-export type AlarmQueue = Pick<AlarmStore, 'unsentAlarms' | 'claimAlarm' | 'recordAlarmSent' | 'lastAlarmSent'>
+export type AlarmQueue = Pick<
+  AlarmStore,
+  'unsentAlarms' | 'claimAlarm' | 'shortenAlarmClaim' | 'recordAlarmSent' | 'lastAlarmSent'
+>
 
 export interface LocalAlarms extends AlarmQueue {
   active(): readonly Alarm[]
@@ -88,6 +91,7 @@ export function openLocalAlarms({ clock, random, reportRaised, reportCleared }: 
       const alarm = find(id)
       return alarm && forReceiver(receiver, alarm)
     },
+    shortenAlarmClaim: async () => {},
     async recordAlarmSent(receiver, id, event, at) {
       const alarm = find(id)
       if (!alarm) return

@@ -38,6 +38,7 @@ const pricesForMs = 90 * 24 * 3_600_000
 const mostEndpoints = 100
 
 const accountKinds = ['account_key', 'account_credit', 'circuit_open'] as const
+const isAccountKind = (kind: AlarmKind) => accountKinds.some((one) => one === kind)
 
 /**
  * Looks at what is a state rather than an event, and clears alarms that nothing reports any more. Every process looks: the
@@ -66,7 +67,9 @@ export function startAlarmLook(options: LookOptions): AsyncDisposable {
     if (!isSteady) return
     // What was just reported is written first.
     await alarms.sync()
-    for (const kind of alarmKindNames) if (!alarmKinds[kind].isLocal) await alarms.clearUnseen(kind)
+    for (const kind of alarmKindNames)
+      if (!alarmKinds[kind].isLocal && !isAccountKind(kind)) await alarms.clearUnseen(kind)
+    clearRemovedAccounts(options)
   }
 
   async function run(): Promise<void> {
@@ -98,14 +101,25 @@ function reconcile(alarms: AlarmBook, kind: AlarmKind, found: ReadonlyMap<string
   for (const { subject } of alarms.active(kind)) if (!found.has(subject)) alarms.clear(kind, subject)
 }
 
-/** The health of an account is shared through the store. A busy account needs no operator. */
+/**
+ * The health of an account is shared through the store. A busy account needs no operator. Only an account that has worked
+ * since is well again: another fault is no recovery, and a process that just started knows nothing.
+ */
 function lookAtAccounts({ accounts, alarms }: LookOptions): void {
   for (const { name, health } of accounts.values()) {
     const kind = alarmOf(health)
     const until = new Date(health.pausedUntil).toISOString()
     if (kind) alarms.raise(kind, name, { paused_until: until, failures: health.failures })
-    for (const other of accountKinds) if (other !== kind) alarms.clear(other, name)
+    if (health.reason === null && health.hasWorked) for (const one of accountKinds) alarms.clear(one, name)
   }
+}
+
+/** Nothing is sent to an account that was removed, so nothing can show that it works. */
+function clearRemovedAccounts({ accounts, alarms, clock }: LookOptions): void {
+  const now = clock.now()
+  for (const kind of accountKinds)
+    for (const { subject, lastSeen } of alarms.active(kind))
+      if (!accounts.has(subject) && now - lastSeen > alarmKinds[kind].lastsMs) alarms.clear(kind, subject)
 }
 
 function alarmOf({ reason, isCredit }: AccountView['health']): (typeof accountKinds)[number] | null {

@@ -109,6 +109,25 @@ it('repeats what was not accepted, under the same id, and never logs the URL', a
   assert.doesNotMatch(world.said.join('\n'), /hidden-token|10\.0\.0\.7/)
 })
 
+it('tries again after the delay that the log names, also if that is shorter than a claim', async () => {
+  const answers: Posted[] = [responded(500), responded(500)]
+  await using world = await openWorld(() => answers.shift() ?? accepted)
+  const { clock, posts } = world
+  const { sleep } = clock
+  let waitsMs = 0
+  clock.sleep = (ms, signal) => {
+    waitsMs = ms
+    return sleep(ms, signal)
+  }
+  await using _push = world.start()
+  world.alarms.raise('circuit_open', 'main')
+  for (const [index, delay] of [1_000, 2_000].entries()) {
+    await until('it waits', () => posts.length === index + 1 && waitsMs === delay, 5)
+    clock.advance(delay)
+  }
+  await until('it is accepted', () => posts.length === 3, 5)
+})
+
 const slack = 'https://hooks.example/services/T0/B0/token'
 
 it('a receiver that is dead for ever keeps the other one from nothing, in any process', async () => {

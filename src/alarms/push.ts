@@ -69,7 +69,8 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
         if (!stop.signal.aborted) reading.failed({ error })
         return false
       })
-      if (!isBusy) await bell.wait(idleMs, stop.signal)
+      const pauseMs = receiver.pausedUntil - clock.now()
+      if (!isBusy) await bell.wait(pauseMs > 0 ? Math.min(idleMs, pauseMs) : idleMs, stop.signal)
     }
     stopListening()
   }
@@ -109,12 +110,18 @@ async function send(receiver: Receiver, queue: AlarmQueue, found: UnsentAlarm, t
   const now = clock.now()
   const verdict = await judge(receiver, queue, found, now)
   if (verdict === 'later') return false
-  const alarm = await queue.claimAlarm(receiver.name, found.id, now, now + leaseMs)
+  const claimedUntil = now + leaseMs
+  const alarm = await queue.claimAlarm(receiver.name, found.id, now, claimedUntil)
   if (!alarm) return false
   // Another process may have sent its start since it was read.
   const event = alarm.raiseSentAt === null ? 'raised' : 'cleared'
   const isSkipped = event === 'cleared' ? alarm.raiseSentAt === 0 : verdict === 'skip'
-  if (!isSkipped && !(await deliver(receiver, event, alarm, tools))) return false
+  if (!isSkipped && !(await deliver(receiver, event, alarm, tools))) {
+    // Otherwise the next try would wait for the end of the claim.
+    const until = Math.min(claimedUntil, receiver.pausedUntil)
+    await queue.shortenAlarmClaim(receiver.name, alarm.id, claimedUntil, until)
+    return false
+  }
   await queue.recordAlarmSent(receiver.name, alarm.id, event, isSkipped ? 0 : clock.now())
   return true
 }

@@ -10,7 +10,7 @@ interface AlarmFacts {
   readonly severity: (typeof alarmSeverities)[number]
   /** What happened, in one sentence. */
   readonly cause: string
-  /** What to do first. */
+  /** What to do first. Words in capitals are replaced by names if these are known. */
   readonly firstAid: string
   /** An alarm that nothing reports for this long is cleared. */
   readonly lastsMs: number
@@ -258,10 +258,44 @@ export function toUnsentAlarm(row: Row): UnsentAlarm {
   return { ...toAlarm(row), raiseSentAt: raised as number | null, clearSentAt: cleared as number | null }
 }
 
+/** What is known of the words in capitals in a first aid. */
+function namesOf({ kind, subject, details }: Alarm): Readonly<Record<string, string>> {
+  switch (kind) {
+    case 'account_key':
+    case 'account_credit':
+    case 'circuit_open':
+      return { NAME: subject }
+    case 'limit_reached':
+      // A project may have any number of tokens.
+      return subject.startsWith('tok_') ? { TOKEN: subject } : {}
+    case 'endpoint_dead':
+      return { ID: String(details.endpoint ?? '') }
+    case 'model_retired':
+      return { NAME: subject.split(' at ')[0] ?? '' }
+    case 'certificate_failing': {
+      const [host = ''] = subject.split(' from ')
+      return { 'HOST:443': host.includes(':') ? host : `${host}:443` }
+    }
+    default:
+      return {}
+  }
+}
+
+/** Operators paste it into a shell, and clients choose some names. */
+const plainName = /^\w[\w.@:/-]*$/
+
+function firstAidOf(alarm: Alarm): string {
+  const known = Object.entries(namesOf(alarm)).filter(([, name]) => plainName.test(name))
+  return known.reduce(
+    (text, [word, name]) => text.replaceAll(new RegExp(`(?<![\\w-])${word}(?![\\w-])`, 'g'), () => name),
+    alarmKinds[alarm.kind].firstAid,
+  )
+}
+
 /** As operators see it, in the API and in what is sent to them. */
 export function describeAlarm(alarm: Alarm) {
   const { id, kind, subject, details, count } = alarm
-  const { severity, cause, firstAid } = alarmKinds[kind]
+  const { severity, cause } = alarmKinds[kind]
   const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
   return {
     id,
@@ -271,7 +305,7 @@ export function describeAlarm(alarm: Alarm) {
     subject,
     details,
     cause,
-    first_aid: firstAid,
+    first_aid: firstAidOf(alarm),
     runbook: `docs/runbook.md#${kind}`,
     raised_at: new Date(alarm.raisedAt).toISOString(),
     last_seen: new Date(alarm.lastSeen).toISOString(),

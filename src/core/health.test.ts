@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { afterFault, afterRefusal, afterResponse, type Health, healthy, isPaused, newTasksAllowed } from './health.ts'
+import {
+  afterFault,
+  afterRefusal,
+  afterResponse,
+  type Health,
+  healthy,
+  isPaused,
+  newTasksAllowed,
+  working,
+} from './health.ts'
 
 const at = (now: number, begunAt = now) => ({ begunAt, now })
 const minutes = 60_000
@@ -38,7 +47,7 @@ it('only a request that was sent after a pause ends it', () => {
   const refused = afterRefusal(healthy, 'account', at(0), undefined)
   assert.deepEqual(afterResponse(refused, at(1_000, 0)), refused)
   assert.deepEqual(afterResponse(refused, at(6 * minutes, 4 * minutes)), refused)
-  assert.equal(afterResponse(refused, at(6 * minutes, 5 * minutes)), healthy)
+  assert.deepEqual(afterResponse(refused, at(6 * minutes, 5 * minutes)), working)
   const longest = afterRefusal(healthy, 'busy', at(minutes), Number.POSITIVE_INFINITY)
   assert.deepEqual(afterResponse(longest, at(minutes + 1, 0)), longest, 'however long the send took')
 })
@@ -60,7 +69,7 @@ it('a clock that is set back leaves no endless pause', () => {
   const refused = afterRefusal(healthy, 'account', at(1e9), undefined)
   assert.equal(isPaused(refused, 1e9), true)
   assert.deepEqual([isPaused(refused, 0), newTasksAllowed(refused, 0)], [false, 1])
-  assert.equal(afterResponse(refused, at(0)), healthy)
+  assert.deepEqual(afterResponse(refused, at(0)), working)
 })
 
 it('a busy account pauses as long as it asks for, but at least a second and at most ten minutes', () => {
@@ -91,7 +100,7 @@ it('an account without credit is told apart from one with a bad key, as long as 
   assert.equal(afterRefusal(refused, 'busy', at(1), 7 * minutes).isCredit, true)
   const busy = afterRefusal(healthy, 'busy', at(0), 1_000)
   assert.equal(afterRefusal(busy, 'account', at(1), undefined, true).isCredit, true)
-  assert.deepEqual(afterResponse(refused, at(6 * minutes, 5 * minutes)), healthy)
+  assert.deepEqual(afterResponse(refused, at(6 * minutes, 5 * minutes)), working)
   const badKey = afterRefusal(refused, 'account', at(6 * minutes), undefined)
   assert.deepEqual(badKey, { failures: 2, pausedUntil: 11 * minutes, reason: 'credentials' })
 })

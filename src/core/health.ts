@@ -11,6 +11,8 @@ export interface Health {
   reason: (typeof pauseReasons)[number] | null
   /** With the reason `credentials`: the account has no credit left. */
   isCredit?: true
+  /** It accepted a request, or an operator resumed it. A process that just started does not know. */
+  hasWorked?: true
 }
 
 export const pauseReasons = [
@@ -20,6 +22,9 @@ export const pauseReasons = [
 ] as const
 
 export const healthy: Health = { failures: 0, pausedUntil: 0, reason: null }
+
+/** Known to be healthy: it accepted a request, or an operator resumed it. */
+export const working: Health = { ...healthy, hasWorked: true }
 
 const credentialsPauseMs = 5 * 60_000
 const longestPauseMs = 10 * 60_000
@@ -39,7 +44,7 @@ export interface RequestTimes {
 
 /** It accepted the request, or refused it for a reason in the request itself. */
 export function afterResponse(health: Health, times: RequestTimes): Health {
-  return isOld(health, times) ? health : healthy
+  return isOld(health, times) ? health : working
 }
 
 /** `retryAfterMs`: what the provider asked for, unchecked. `isCredit`: the account is to blame, as it has no credit left. */

@@ -156,6 +156,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     clearUnseenAlarms: (kind, before, at) => write('clearUnseenAlarms', kind, before, at),
     acknowledgeAlarm: async (id, by, entry) => (await write('acknowledgeAlarm', id, by, entry)) ?? undefined,
     claimAlarm: async (receiver, id, now, until) => (await write('claimAlarm', receiver, id, now, until)) ?? undefined,
+    shortenAlarmClaim: (receiver, id, until, at) => write('shortenAlarmClaim', receiver, id, until, at),
     recordAlarmSent: (receiver, id, event, at) => write('recordAlarmSent', receiver, id, event, at),
     trimAlarms: (before, limit) => write('trimAlarms', before, limit),
     [Symbol.asyncDispose]: connections.close,

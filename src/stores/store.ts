@@ -360,6 +360,8 @@ export interface AlarmStore {
   unsentAlarms(receiver: AlarmReceiverName, now: number, limit: number): Promise<UnsentAlarm[]>
   /** Makes this process the only one that sends it there, until that time. Undefined if another one does, or it is sent. */
   claimAlarm(receiver: AlarmReceiverName, id: string, now: number, until: number): Promise<UnsentAlarm | undefined>
+  /** Ends the claim that lasts until `until` at `at`. The claim of another process stays as it is. */
+  shortenAlarmClaim(receiver: AlarmReceiverName, id: string, until: number, at: number): Promise<void>
   /** `at` is when its start or end was sent; 0 if it need not be sent. */
   recordAlarmSent(receiver: AlarmReceiverName, id: string, event: AlarmEvent, at: number): Promise<void>
   /** When the start of an alarm of this kind and subject was last sent to the receiver; 0 if it never was. */

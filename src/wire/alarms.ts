@@ -24,7 +24,7 @@ export const OperatorAlarm = shape('Something that an operator has to know.', {
     description: 'What else is known, by name.',
   },
   cause: text('What happened.'),
-  first_aid: text('What to do first.'),
+  first_aid: text('What to do first, with the names that are known.'),
   runbook: text('Where all steps are described.'),
   raised_at: time('When it was raised.'),
   last_seen: time('When it was last reported.'),

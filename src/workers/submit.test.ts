@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { healthy } from '../core/health.ts'
+import { working } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
 import { holdMs, leaseMs, settleMs } from '../core/timing.ts'
 import type { Upstream } from '../outbound.ts'
@@ -213,7 +213,7 @@ describe('a submit', () => {
     account.health = { ...paused, pausedUntil: 999_999 }
     Object.assign(account.provider, { submit: sends({ operation: 'op' }) })
     await run(queued)
-    assert.deepEqual(account.health, healthy)
+    assert.deepEqual(account.health, working)
   })
 
   it('past its deadline is not sent', async () => {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Diagnosis } from '../../accounts/doctor.ts'
 import { type AccountMode, type AccountView, isLocalName } from '../../core/account.ts'
 import type { Declaration } from '../../core/declaration.ts'
-import { healthy, isPaused } from '../../core/health.ts'
+import { healthy, isPaused, working } from '../../core/health.ts'
 import { Problem } from '../../core/problem.ts'
 import {
   ChangeAccount,
@@ -266,7 +266,7 @@ function openAccounts(dependencies: AccountDependencies) {
       }
       // The registry may have another object for a changed account.
       const resumed = find(name)
-      resumed.health = healthy
+      resumed.health = working
       await healths.report(name)
       log.info('account resumed', { request: request.id, account: name, operator: request.token.name, paused })
       return { ...toOperatorAccount(resumed, clock.now()), was_paused: paused }

@@ -165,6 +165,18 @@ function testSending(world: StoreWorld): void {
     assert.deepEqual([await unsent(99), await claim(99, 109)], [[], undefined])
   })
 
+  it('a claim is shortened by the process that has it, and by no other', async () => {
+    await using store = await fresh(world)
+    const { id } = await store.raiseAlarm(newReport('1'))
+    const unsent = async (now: number) => numbersOf(await store.unsentAlarms('webhook', now, 9))
+    assert.ok(await store.claimAlarm('webhook', id, 10, 40))
+    await store.shortenAlarmClaim('webhook', id, 39, 11)
+    await store.shortenAlarmClaim('slack', id, 40, 11)
+    assert.deepEqual(await unsent(39), [])
+    await store.shortenAlarmClaim('webhook', id, 40, 12)
+    assert.deepEqual([await unsent(11), await unsent(12)], [[], [1]])
+  })
+
   it('what one receiver has, another one may lack', async () => {
     await using store = await fresh(world)
     const report = newReport('1')

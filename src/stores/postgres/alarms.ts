@@ -67,6 +67,10 @@ export function openAlarmRows(database: Database): AlarmStore {
         AND ${unsentCondition(receiver)} RETURNING ${unsentColumns(receiver)}`
       return mapReadable(await database.run(text, [id, now, leaseUntil]), toUnsentAlarm)[0]
     },
+    async shortenAlarmClaim(receiver, id, claimedUntil, at) {
+      const { until } = sendingColumns(receiver)
+      await database.run(`UPDATE alarms SET ${until} = $3 WHERE id = $1 AND ${until} = $2`, [id, claimedUntil, at])
+    },
     async recordAlarmSent(receiver, id, event, at) {
       const { until, ...columns } = sendingColumns(receiver)
       await database.run(`UPDATE alarms SET ${columns[event]} = $2, ${until} = NULL WHERE id = $1`, [id, at])

@@ -60,6 +60,10 @@ export function prepareAlarms(database: DatabaseSync) {
        AND ${unsentCondition(receiver)} RETURNING ${unsentColumns(receiver)}`,
     )
   })
+  const shorten = forEach((receiver) => {
+    const { until } = sendingColumns(receiver)
+    return database.prepare(`UPDATE alarms SET ${until} = ?3 WHERE id = ?1 AND ${until} = ?2`)
+  })
   const sent = forEach((receiver) => {
     const { until, ...columns } = sendingColumns(receiver)
     const record = (event: AlarmEvent) =>
@@ -88,6 +92,9 @@ export function prepareAlarms(database: DatabaseSync) {
     },
     claimAlarm: (receiver: AlarmReceiverName, id: string, now: number, until: number): UnsentAlarm | null =>
       mapReadable(claims[receiver].all(id, now, until), toUnsentAlarm)[0] ?? null,
+    shortenAlarmClaim(receiver: AlarmReceiverName, id: string, until: number, at: number): void {
+      shorten[receiver].run(id, until, at)
+    },
     recordAlarmSent(receiver: AlarmReceiverName, id: string, event: AlarmEvent, at: number): void {
       sent[receiver][event].run(id, at)
     },
