@@ -27,7 +27,14 @@ async function openWorld() {
     if (writes.isAway) throw new Error('away')
     return store.raiseAlarm(report)
   }
-  const open = () => openAlarms({ store: { ...store, raiseAlarm }, clock, random: openRandom(), log })
+  let text: string | undefined
+  const kept = {
+    read: () => text,
+    write(changed: string) {
+      text = changed
+    },
+  }
+  const open = () => openAlarms({ store: { ...store, raiseAlarm }, clock, random: openRandom(), log, kept })
   const list = async (status: 'active' | 'cleared') =>
     (await store.alarms({ status, limit: 99 })).map(({ kind, subject, count }) => `${kind} ${subject} ${count}`).sort()
   return { store, clock, said, writes, open, list, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
@@ -142,6 +149,24 @@ it('an alarm about the store stays in memory, and is kept out of the store', asy
   alarms.raise('database_failing', 'web-1')
   assert.equal(changes, 2)
   assert.deepEqual(await world.list('active'), [])
+})
+
+it('the next process ends an alarm about the store that this one has sent', async () => {
+  await using world = await openWorld()
+  const first = world.open()
+  first.raise('database_failing', 'web-1', { found: 'unavailable' })
+  const id = first.local.active()[0]?.id ?? ''
+  await first.local.recordAlarmSent('webhook', id, 'raised', world.clock.now())
+  // Its container has another name.
+  const next = world.open()
+  next.clear('database_failing', 'web-2')
+  const ended = (await next.local.unsentAlarms('webhook', world.clock.now(), 9)).map(({ id, clearedAt }) => [
+    id,
+    clearedAt,
+  ])
+  assert.deepEqual(ended, [[id, world.clock.now()]])
+  await next.local.recordAlarmSent('webhook', id, 'cleared', world.clock.now())
+  assert.deepEqual(await world.open().local.unsentAlarms('webhook', world.clock.now(), 9), [])
 })
 
 it('a subject that a client chose is cut, and has no control characters', async () => {

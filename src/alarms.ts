@@ -1,4 +1,4 @@
-import { type LocalAlarms, openLocalAlarms } from './alarms/local.ts'
+import { type KeptAlarms, type LocalAlarms, openLocalAlarms } from './alarms/local.ts'
 import {
   type Alarm,
   type AlarmDetails,
@@ -20,6 +20,7 @@ interface AlarmOptions {
   clock: Clock
   random: Random
   log: Log
+  kept: KeptAlarms
 }
 
 /** The alarms of all processes on one store, and those about the store itself. */
@@ -57,7 +58,7 @@ const mostActive = 1_000
 
 const unwritten = { isUnsaved: false, isQueued: false, savedAt: 0 }
 
-export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBook {
+export function openAlarms({ store, clock, random, log, kept }: AlarmOptions): AlarmBook {
   const known = new Map<string, Known>()
   const listeners = new Set<() => void>()
   let active = new Map<string, Alarm>()
@@ -76,7 +77,7 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
     log.info('alarm cleared', { alarm: id, kind, subject })
     notify()
   }
-  const local = openLocalAlarms({ clock, random, reportRaised, reportCleared })
+  const local = openLocalAlarms({ clock, random, kept, reportRaised, reportCleared })
 
   function find(kind: AlarmKind, subject: string): Known {
     const key = alarmKey({ kind, subject })
@@ -136,7 +137,7 @@ export function openAlarms({ store, clock, random, log }: AlarmOptions): AlarmBo
     },
     clear(kind, text) {
       const subject = toSubject(text)
-      if (alarmKinds[kind].isLocal) return local.clear(kind, subject)
+      if (alarmKinds[kind].isLocal) return local.clear(kind)
       const key = alarmKey({ kind, subject })
       if (!known.get(key)?.isRaised && !active.has(key)) return
       const one = find(kind, subject)

@@ -35,6 +35,8 @@ export interface DataFolder extends Disposable {
   readonly identity: string
   /** The file of the models that engines list. */
   readonly models: string
+  /** The file of the alarms about the store. */
+  readonly alarms: string
   /** The file of the key that encrypts secrets of the store. */
   readonly secretKey: string
   /** Files that need not survive the process. */
@@ -65,6 +67,7 @@ export function openDataFolder(given: string): DataFolder {
     scratch: inside('scratch'),
     identity: inside('identity'),
     models: inside('models.json'),
+    alarms: inside('alarms.json'),
     secretKey: inside('secret.key'),
   }
   const file = inside('lock.db')

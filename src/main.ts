@@ -36,6 +36,7 @@ import { startUpkeep } from './engine/upkeep.ts'
 import { startEngine } from './engine.ts'
 import { checkCurrency } from './main/currency.ts'
 import { openFreeSpace } from './main/free-space.ts'
+import { openKeptAlarms } from './main/kept-alarms.ts'
 import { measureBucket, measureMedia, measureStore, measureUpstream } from './main/measured.ts'
 import { limitConnections, openFilesLeft } from './main/open-files.ts'
 import { openRandom } from './main/random.ts'
@@ -131,7 +132,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const store = measureStore(sealed, metrics)
   await checkCurrency(store, config.prices, log)
   const bucket = measureBucket(await openBucket(config, folder), metrics.work)
-  const alarms = openAlarms({ store, clock, random, log })
+  const alarms = openAlarms({ store, clock, random, log, kept: openKeptAlarms(folder.alarms) })
   // Several processes of a machine may share a store: a healthy one must not clear the alarms of another.
   const machine = isShared ? `${hostname()}:${folder.path}` : hostname()
   const upstreams = watchUpstreams({ alarms, clock, systemNow: () => others.clock.now(), machine })

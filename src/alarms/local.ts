@@ -21,16 +21,24 @@ export interface LocalAlarms extends AlarmQueue {
   active(): readonly Alarm[]
 }
 
+/** What outlives the process, as text. */
+export interface KeptAlarms {
+  read(): string | undefined
+  write(text: string): void
+}
+
 interface LocalOptions {
   clock: Clock
   random: Random
+  kept: KeptAlarms
   reportRaised(alarm: Alarm): void
   reportCleared(alarm: Alarm): void
 }
 
 interface LocalBook extends LocalAlarms {
   raise(kind: AlarmKind, subject: string, details: AlarmDetails): void
-  clear(kind: AlarmKind, subject: string): void
+  /** All of the kind: this process has one store. */
+  clear(kind: AlarmKind): void
 }
 
 /** The start of an alarm is sent to the operator at most once in this time, for each kind and subject. */
@@ -40,12 +48,25 @@ const unsaved = { acknowledgedBy: null, acknowledgedAt: null, clearedAt: null } 
 const unsent = { raiseSentAt: null, clearSentAt: null } as const
 type Sent = Pick<UnsentAlarm, 'raiseSentAt' | 'clearSentAt'>
 
-/** Alarms about the store itself. There are few: one for each kind and subject, and none of them outlives the process. */
-export function openLocalAlarms({ clock, random, reportRaised, reportCleared }: LocalOptions): LocalBook {
-  const alarms = new Map<string, Alarm>()
+/** Of all local alarms. */
+interface Saved {
+  alarms: [key: string, Alarm][]
+  sent: [key: string, Sent][]
+  lastSent: [key: string, number][]
+}
+
+/**
+ * Alarms about the store itself. There are few: one for each kind and subject. They are kept outside of the store, because a
+ * process that ends during the outage has sent a start, and the next one has to send the end.
+ */
+export function openLocalAlarms({ clock, random, kept, reportRaised, reportCleared }: LocalOptions): LocalBook {
+  const saved = readSaved(kept)
+  const alarms = new Map(saved.alarms)
   /** What each receiver has, and when it last got a start. */
-  const sent = new Map<string, Sent>()
-  const lastSent = new Map<string, number>()
+  const sent = new Map(saved.sent)
+  const lastSent = new Map(saved.lastSent)
+  const save = () =>
+    kept.write(JSON.stringify({ alarms: [...alarms], sent: [...sent], lastSent: [...lastSent] } satisfies Saved))
   const find = (id: string) => [...alarms.values()].find((alarm) => alarm.id === id)
   const forReceiver = (receiver: AlarmReceiverName, alarm: Alarm): UnsentAlarm => ({
     ...alarm,
@@ -68,15 +89,18 @@ export function openLocalAlarms({ clock, random, reportRaised, reportCleared }: 
       const alarm: Alarm = { ...unsaved, ...times, id: newAlarmId(now, random), kind, subject, details }
       if (before) for (const receiver of alarmReceiverNames) sent.delete(`${receiver} ${before.id}`)
       alarms.set(key, alarm)
+      save()
       reportRaised(alarm)
     },
-    clear(kind, subject) {
-      const key = alarmKey({ kind, subject })
-      const before = alarms.get(key)
-      if (!before || before.clearedAt !== null) return
-      const cleared = { ...before, clearedAt: clock.now() }
-      alarms.set(key, cleared)
-      reportCleared(cleared)
+    clear(kind) {
+      // The process before this one may have had another name.
+      for (const [key, before] of alarms) {
+        if (before.kind !== kind || before.clearedAt !== null) continue
+        const cleared = { ...before, clearedAt: clock.now() }
+        alarms.set(key, cleared)
+        save()
+        reportCleared(cleared)
+      }
     },
     active: () => [...alarms.values()].filter(({ clearedAt }) => clearedAt === null),
     unsentAlarms: async (receiver) =>
@@ -99,7 +123,17 @@ export function openLocalAlarms({ clock, random, reportRaised, reportCleared }: 
       const { raiseSentAt, clearSentAt } = forReceiver(receiver, alarm)
       const now = event === 'raised' ? { raiseSentAt: at, clearSentAt } : { raiseSentAt, clearSentAt: at }
       sent.set(`${receiver} ${id}`, now)
+      save()
     },
     lastAlarmSent: async (receiver, kind, subject) => lastSent.get(`${receiver} ${alarmKey({ kind, subject })}`) ?? 0,
+  }
+}
+
+/** A file that can't be read is the same as none. */
+function readSaved(kept: KeptAlarms): Saved {
+  try {
+    return { alarms: [], sent: [], lastSent: [], ...JSON.parse(kept.read() ?? '{}') }
+  } catch {
+    return { alarms: [], sent: [], lastSent: [] }
   }
 }

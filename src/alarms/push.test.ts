@@ -37,7 +37,7 @@ async function openWorld(answer: (sent: Sent) => Posted = () => accepted) {
   const said: string[] = []
   const say = (event: string, fields = {}) => void said.push(`${event} ${JSON.stringify(fields)}`)
   const log = { info: say, warn: say, error: say }
-  const alarms = openAlarms({ store, clock, random: openRandom(), log })
+  const alarms = openAlarms({ store, clock, random: openRandom(), log, kept: { read: () => undefined, write() {} } })
   const postTrusted: Outbound['postTrusted'] = async (to, { headers, body: text }) => {
     const sent = { to, headers, text, body: JSON.parse(text) as Sent['body'] }
     posts.push(sent)
@@ -103,7 +103,7 @@ it('repeats what was not accepted, under the same id, and never logs the URL', a
   assert.equal(new Set(world.posts.map(({ body }) => body.id)).size, 1)
   const failures = world.said.filter((line) => line.startsWith('an alarm could not be sent'))
   assert.deepEqual(failures, [
-    'an alarm could not be sent; it is sent again {"receiver":"webhook","error":"connection_failed","retryInMs":1000}',
+    'an alarm could not be sent; it is sent again {"receiver":"webhook","kind":"circuit_open","subject":"main","error":"connection_failed","retryInMs":1000}',
   ])
   assert.ok(world.said.some((line) => /^alarms are sent again .*"failures":3/.test(line)))
   assert.doesNotMatch(world.said.join('\n'), /hidden-token|10\.0\.0\.7/)
@@ -126,6 +126,21 @@ it('tries again after the delay that the log names, also if that is shorter than
     clock.advance(delay)
   }
   await until('it is accepted', () => posts.length === 3, 5)
+})
+
+it('an alarm that the receiver refuses delays no other one', async () => {
+  await using world = await openWorld(({ body }) => (body.data.subject === 'poison' ? responded(400) : accepted))
+  await using _push = world.start()
+  world.alarms.raise('account_key', 'poison')
+  await until('it was refused', () => world.posts.length === 1, 5)
+  world.alarms.raise('account_credit', 'main')
+  await until('the other one is sent', () => world.posts.some(({ body }) => body.data.subject === 'main'), 5)
+  world.clock.advance(1_000)
+  await until(
+    'it is tried again',
+    () => world.posts.filter(({ body }) => body.data.subject === 'poison').length === 2,
+    5,
+  )
 })
 
 const slack = 'https://hooks.example/services/T0/B0/token'

@@ -33,6 +33,8 @@ interface Receiver {
   failures: number
   /** Nothing is sent to it before this time. */
   pausedUntil: number
+  /** Alarms that it refused, and when each is sent again. */
+  readonly refused: Map<string, { failures: number; until: number }>
 }
 
 /** How often it looks for alarms of other processes. */
@@ -44,6 +46,7 @@ const [firstDelayMs, mostDelayMs] = [1_000, 300_000]
 /** An alarm that ended this long ago, and was never sent, is no news: the receiver may have been set since then. */
 const oldMs = 3_600_000
 const batch = 50
+const mostRefused = 1_000
 
 /**
  * Sends the start and the end of each alarm to each receiver of the operator: at least once, under the same id. Receivers do
@@ -69,8 +72,9 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
         if (!stop.signal.aborted) reading.failed({ error })
         return false
       })
-      const pauseMs = receiver.pausedUntil - clock.now()
-      if (!isBusy) await bell.wait(pauseMs > 0 ? Math.min(idleMs, pauseMs) : idleMs, stop.signal)
+      const times = [receiver.pausedUntil, ...[...receiver.refused.values()].map(({ until }) => until)]
+      const delays = times.map((time) => time - clock.now()).filter((delay) => delay > 0)
+      if (!isBusy) await bell.wait(Math.min(idleMs, ...delays), stop.signal)
     }
     stopListening()
   }
@@ -108,6 +112,7 @@ async function sendAll(receiver: Receiver, tools: Tools): Promise<boolean> {
 async function send(receiver: Receiver, queue: AlarmQueue, found: UnsentAlarm, tools: Tools): Promise<boolean> {
   const { clock } = tools
   const now = clock.now()
+  if ((receiver.refused.get(found.id)?.until ?? 0) > now) return false
   const verdict = await judge(receiver, queue, found, now)
   if (verdict === 'later') return false
   const claimedUntil = now + leaseMs
@@ -118,7 +123,7 @@ async function send(receiver: Receiver, queue: AlarmQueue, found: UnsentAlarm, t
   const isSkipped = event === 'cleared' ? alarm.raiseSentAt === 0 : verdict === 'skip'
   if (!isSkipped && !(await deliver(receiver, event, alarm, tools))) {
     // Otherwise the next try would wait for the end of the claim.
-    const until = Math.min(claimedUntil, receiver.pausedUntil)
+    const until = Math.min(claimedUntil, receiver.refused.get(alarm.id)?.until ?? receiver.pausedUntil)
     await queue.shortenAlarmClaim(receiver.name, alarm.id, claimedUntil, until)
     return false
   }
@@ -135,14 +140,38 @@ async function deliver(
   const posted = await receiver.post(event, alarm)
   if ('status' in posted && isAccepted(posted.status)) {
     receiver.failures = 0
-    sending.worked(receiver.name, { receiver: receiver.name })
+    receiver.refused.delete(alarm.id)
+    // One that is still refused has no end yet.
+    if (receiver.refused.size === 0) sending.worked(receiver.name, { receiver: receiver.name })
     return true
   }
-  receiver.failures += 1
-  const delay = Math.min(mostDelayMs, firstDelayMs * 2 ** (receiver.failures - 1))
-  receiver.pausedUntil = clock.now() + delay
-  sending.failed(receiver.name, { receiver: receiver.name, ...posted, retryInMs: delay })
+  const delay = 'status' in posted && isRefusal(posted.status) ? refuse(receiver, alarm, clock) : pause(receiver, clock)
+  const { kind, subject } = alarm
+  sending.failed(receiver.name, { receiver: receiver.name, kind, subject, ...posted, retryInMs: delay })
   return false
+}
+
+/** It may accept other alarms: this one must not stop them. */
+const isRefusal = (status: number) => status >= 400 && status < 500 && status !== 408 && status !== 429
+
+function delayAfter(failures: number): number {
+  return Math.min(mostDelayMs, firstDelayMs * 2 ** (failures - 1))
+}
+
+function pause(receiver: Receiver, clock: Clock): number {
+  receiver.failures += 1
+  const delay = delayAfter(receiver.failures)
+  receiver.pausedUntil = clock.now() + delay
+  return delay
+}
+
+function refuse({ refused }: Receiver, { id }: Alarm, clock: Clock): number {
+  const failures = (refused.get(id)?.failures ?? 0) + 1
+  const delay = delayAfter(failures)
+  const [oldest = ''] = refused.keys()
+  if (refused.size >= mostRefused) refused.delete(oldest)
+  refused.set(id, { failures, until: clock.now() + delay })
+  return delay
 }
 
 /** Whether an event is not sent, or not yet. */
@@ -165,6 +194,7 @@ function receiversOf({ receivers: { webhook, slack }, outbound, clock }: PushOpt
     name,
     failures: 0,
     pausedUntil: 0,
+    refused: new Map(),
     post(event, alarm) {
       const { headers, body } = toRequest(event, alarm)
       return outbound.postTrusted(url, { headers: { 'content-type': 'application/json', ...headers }, body }, stop)

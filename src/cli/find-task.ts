@@ -27,7 +27,7 @@ export async function findId(client: Client, given: string, signal?: AbortSignal
 }
 
 /** Ids of Filmgate are hexadecimal, in small letters. Ids of other servers may be case-sensitive. */
-function endingIn(given: string, ids: readonly string[]): string[] {
+export function endingIn(given: string, ids: readonly string[]): string[] {
   const exact = ids.filter((id) => id.endsWith(given))
   if (exact.length > 0 || !/^[\da-f]+$/i.test(given)) return exact
   return ids.filter((id) => id.endsWith(given.toLowerCase()))

@@ -85,3 +85,19 @@ it('returns the memory of this very process', async () => {
   stop.abort()
   await ended
 })
+
+it('goes on while the system does not tell how much memory the process has', async (context) => {
+  const [clock, stop] = [manualClock(), new AbortController()]
+  const read = context.mock.method(process.memoryUsage, 'rss', () => {
+    throw Object.assign(new Error('too many open files'), { code: 'EMFILE' })
+  })
+  const ended = returnIdleMemory(clock, { signal: stop.signal, warn: assert.fail })
+  for (let period = 0; period < 50 && read.mock.callCount() === 0; period += 1) {
+    clock.advance(5_000)
+    await turn()
+  }
+  assert.ok(read.mock.callCount() > 0)
+  stop.abort()
+  clock.advance(5_000)
+  await ended
+})

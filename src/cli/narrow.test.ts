@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { describeAlarm } from '../core/alarms.ts'
+import { command as alarms } from './alarm.ts'
 import { addTask, send, startFakeApi } from './cli.fixture.ts'
 import { command as models } from './models.ts'
 import { widthOf, wrap } from './screen/text.ts'
@@ -129,6 +131,22 @@ it('a task fits into 80 columns with its whole prompt, and says nothing twice', 
   assert.match(text, /\n\S+ +cost #1 +cost kling +0\.42 USD/)
   assert.equal(text.match(/generated 1 s/g)?.length, 1)
   assert.equal(text.match(/att_/g)?.length, 1)
+})
+
+it('an alarm has its severity, its whole first aid and its whole id on 80 columns', async () => {
+  const [raisedAt, id] = [Date.now() - 300_000, `alarm_${'0'.repeat(28)}`]
+  const times = { raisedAt, lastSeen: raisedAt, acknowledgedAt: raisedAt, clearedAt: raisedAt }
+  const details = { kind: 'account_key', subject: 'kling-main', details: {}, count: 1, acknowledgedBy: 'anna' } as const
+  const data = [describeAlarm({ id, ...details, ...times })]
+  const page = { object: 'list', data, first_id: id, last_id: id, has_more: false }
+  await using api = await startFakeApi((_, response) => send(response, 200, page))
+  assert.deepEqual(await printed(alarms, api.url, ['list'], 80), [
+    'critical account_key: kling-main, 5 min ago, cleared 5 min ago, seen by anna',
+    '  Check the key with `filmgate account test kling-main`, replace it, then',
+    '  `filmgate account resume kling-main`.',
+    `  ${id}`,
+  ])
+  for (const line of await printed(alarms, api.url, ['list'])) assert.ok(widthOf(line) <= 40, line)
 })
 
 it('a report of usage by project has whole ids on 80 columns', async () => {

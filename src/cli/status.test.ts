@@ -118,7 +118,7 @@ it('alarms are listed with their first aid, and acknowledged by id', async () =>
   })
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
   const list = await runCli(['alarm', 'list', '--status', 'all'], { env, cwd })
-  assert.match(list.stdout, /account_credit +kling-main .*Add credit at the provider/)
+  assert.match(list.stdout, /critical +account_credit +kling-main .*Add credit at the provider/)
   assert.match(list.stderr, /There are more/)
   const acknowledged = await runCli(['alarm', 'acknowledge', alarm.id], { env, cwd })
   assert.equal(acknowledged.stdout, 'account_credit of kling-main is acknowledged by anna\n')
@@ -128,4 +128,32 @@ it('alarms are listed with their first aid, and acknowledged by id', async () =>
   ])
   const wrong = await runCli(['alarm', 'list', '--status', 'odd'], { env, cwd })
   assert.deepEqual([wrong.code, /use active, cleared or all/.test(wrong.stderr)], [2, true])
+})
+
+it('an alarm is acknowledged by the end of its id, if that is the end of one', async () => {
+  const idOf = (end: string) => `alarm_${end.padStart(28, '0')}`
+  const pages: Record<string, string[]> = {
+    'status=active&limit=100': ['aa1111', 'bb2222'],
+    [`status=active&limit=100&after=${idOf('bb2222')}`]: ['cc2222'],
+    'status=cleared&limit=100': ['dd3333'],
+  }
+  const acknowledged: string[] = []
+  await using api = await startFakeApi((request, response) => {
+    const { pathname, search } = new URL(request.url ?? '', 'http://localhost')
+    if (request.method === 'GET') {
+      const data = (pages[search.slice(1)] ?? []).map((end) => ({ ...alarm, id: idOf(end) }))
+      return send(response, 200, { object: 'list', data, has_more: data.length === 2 })
+    }
+    acknowledged.push(pathname.split('/').at(-2) ?? '')
+    return send(response, 200, { ...alarm, acknowledged_by: 'anna' })
+  })
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
+  const acknowledge = (id: string) => runCli(['alarm', 'acknowledge', id], { env, cwd })
+  for (const end of ['1111', 'CC2222', 'dd3333', '9999']) assert.equal((await acknowledge(end)).code, 0)
+  assert.deepEqual(acknowledged, [idOf('aa1111'), idOf('cc2222'), idOf('dd3333'), '9999'])
+  const several = await acknowledge('2222')
+  assert.deepEqual([several.code, /the end of several ids: .*bb2222, .*cc2222/.test(several.stderr)], [1, true])
+  const short = await acknowledge('111')
+  assert.deepEqual([short.code, /give 4 or more characters/.test(short.stderr)], [2, true])
+  assert.equal(acknowledged.length, 4)
 })

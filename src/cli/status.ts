@@ -1,11 +1,11 @@
 import { OperatorStatus } from '../wire/alarms.ts'
 import type { Read } from '../wire/schema.ts'
-import { paintSeverity } from './alarm.ts'
+import { alarmLines } from './alarm.ts'
 import { type Command, readArguments } from './arguments.ts'
 import { openOperator, operatorHelp } from './client.ts'
 import { connectionOptions } from './connection.ts'
 import { facts, lookOf, table } from './screen/table.ts'
-import { type Colour, fit, jsonLine, type Paint, painter, printable, wrap } from './screen/text.ts'
+import { type Colour, jsonLine, type Paint, painter, printable, wrap } from './screen/text.ts'
 import { ahead, bytes, relative, roughly } from './screen/wording.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -106,21 +106,10 @@ function accountColumns(now: number, paint: Paint) {
   ]
 }
 
-/** An alarm in one line, and its first aid below it, broken to the width of the screen. */
 function showAlarms({ alarms, at, tasks }: Status, paint: Paint, columns: number): string {
   const unread = tasks === null ? lines(wrap("The database can't be read: other alarms may be active.", columns)) : ''
   if (alarms.length === 0) return unread || `${paint('green', 'No alarm is active.')}\n`
-  const now = Date.parse(at)
-  const shown = alarms
-    .map(({ kind, severity, subject, raised_at: raised, acknowledged_by: by, first_aid: aid }) => {
-      const since = relative(Date.parse(raised), now)
-      const name = fit(printable(subject), columns - 30)
-      const title = `${severity} ${kind}: ${name}, ${since}${by === null ? '' : `, seen by ${printable(by)}`}`
-      const heading = wrap(title, columns).map((line) => paintSeverity(severity, line, paint))
-      return lines([...heading, ...wrap(printable(aid), columns - 2).map((line) => `  ${line}`)])
-    })
-    .join('')
-  return shown + unread
+  return alarms.map((alarm) => alarmLines(alarm, { now: Date.parse(at), paint, columns })).join('') + unread
 }
 
 function lines(all: readonly string[]): string {

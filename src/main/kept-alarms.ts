@@ -1,0 +1,21 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import type { KeptAlarms } from '../alarms/local.ts'
+
+/** Keeps text in a file. On a disk that is full or read-only it stays as it was: alarms are sent all the same. */
+export function openKeptAlarms(file: string): KeptAlarms {
+  return {
+    read() {
+      try {
+        return readFileSync(file, 'utf8')
+      } catch {
+        return undefined
+      }
+    },
+    write(text) {
+      try {
+        writeFileSync(`${file}.part`, text)
+        renameSync(`${file}.part`, file)
+      } catch {}
+    },
+  }
+}
