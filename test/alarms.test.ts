@@ -105,6 +105,8 @@ describe('an alarm is raised, sent once and cleared', () => {
       const id = await way.submit('film')
       const alarm = await isRaised(stage, kind, 'main')
       assert.deepEqual([alarm.severity, alarm.cleared_at, alarm.runbook], ['critical', null, `docs/runbook.md#${kind}`])
+      const { health } = await service.operator<{ health: object }>('/accounts/main')
+      assert.partialDeepStrictEqual(health, { reason: 'credentials', no_credit: kind === 'account_credit' })
       await service.operator('/accounts/main/resume', 'POST')
       await isCleared(stage, alarm)
       await way.makes(id, 'film')

@@ -214,6 +214,24 @@ it('searches the tasks of all owners, page by page', async () => {
   }
 })
 
+it('a list of alarms refuses what is no cursor and no parameter of it', async () => {
+  const foreign = /, which is not the id of an alarm\. Use `last_id` of a page\.$/
+  for (const [query, param, message] of [
+    ['limt=5', 'limt', /^Unknown parameter: 'limt'\. This request accepts: status, after, limit\.$/],
+    ['after=nope', 'after', foreign],
+    ['after=', 'after', foreign],
+    ['after=a%00b', 'after', foreign],
+    [`after=video_${'0'.repeat(28)}`, 'after', foreign],
+    ['status=odd', 'status', /Allowed: 'active', 'cleared', 'all'/],
+    ['limit=101', 'limit', /Expected a whole number from 1 to 100/],
+  ] as const) {
+    const { status, body } = await call(`/alarms?${query}`)
+    assert.deepEqual([status, body.error?.param], [400, param], query)
+    assert.match(body.error?.message ?? '', message)
+  }
+  assert.equal((await call(`/alarms?status=all&after=alarm_${'f'.repeat(28)}`)).status, 200)
+})
+
 it('lists jobs that may have cost money and belong to no task', async () => {
   const open = (await call('/attempts?limit=1')).body
   assert.equal(open.has_more, true)

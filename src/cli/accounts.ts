@@ -28,6 +28,7 @@ Options:
 ${operatorHelp}`
 
 const reasons: Record<string, string> = {
+  // For servers that do not tell the two apart.
   credentials: 'it rejects the key, or has no credit left',
   busy: 'it asked for fewer requests',
   failing: "it can't be reached, or its responses are invalid",
@@ -106,7 +107,13 @@ export function whyOf({ health }: Read<typeof OperatorAccount>, now: number): st
   if (reason === null) return failures > 0 ? `${count(failures, 'failure')} in a row` : ''
   const when =
     until === null ? 'the next task shows whether it works again' : `next try ${ahead(Date.parse(until), now)}`
-  return `${reasons[reason] ?? reason}; ${when}`
+  return `${describeReason(health)}; ${when}`
+}
+
+function describeReason({ reason, no_credit: noCredit }: Read<typeof OperatorAccount>['health']): string {
+  if (reason === 'credentials' && noCredit !== undefined)
+    return noCredit ? 'it has no credit left' : 'it rejects the key, or is not set up'
+  return reasons[reason ?? ''] ?? reason ?? ''
 }
 
 function paintHealth(state: string, text: string, paint: Paint): string {

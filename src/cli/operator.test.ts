@@ -64,7 +64,7 @@ it('without accounts, the process that responded is named: it may need none', as
   assert.match(stderr, /in the process that responded\.\n.*role api .* the workers have them/)
 })
 
-it('an account has one failure, and its next try is never in the past', async () => {
+it('an account has one failure, its next try is never in the past, and a lack of credit is no wrong key', async () => {
   const account = (name: string, health: object) => ({
     name,
     source: 'config',
@@ -79,12 +79,23 @@ it('an account has one failure, and its next try is never in the past', async ()
     health: { state: 'paused', reason: null, paused_until: null, failures: 1, ...health },
   })
   const past = { reason: 'unreachable', paused_until: new Date(Date.now() - 20_000).toISOString() }
-  const data = [account('one', {}), account('two', { failures: 2 }), account('late', past)]
+  const refused = ['credit', 'key'].map((name) =>
+    account(name, { reason: 'credentials', no_credit: name === 'credit' }),
+  )
+  const earlier = account('earlier', { reason: 'credentials' })
+  const data = [account('one', {}), account('two', { failures: 2 }), account('late', past), ...refused, earlier]
   const list = { object: 'list', data, missing: [], elsewhere: [], unused: [] }
   await using api = await startFakeApi((_, response) => send(response, 200, list))
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
   const { stdout } = await runCli(['accounts'], { env, cwd })
-  for (const text of [/^one .* 1 failure in a row$/m, /^two .* 2 failures in a row$/m, /^late .*; next try now$/m])
+  for (const text of [
+    /^one .* 1 failure in a row$/m,
+    /^two .* 2 failures in a row$/m,
+    /^late .*; next try now$/m,
+    /^credit .* it has no credit left; /m,
+    /^key .* it rejects the key, or is not set up; /m,
+    /^earlier .* it rejects the key, or has no credit left; /m,
+  ])
     assert.match(stdout, text)
 })
 

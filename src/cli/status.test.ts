@@ -42,7 +42,7 @@ const status = {
       name: 'kling-main',
       provider: 'kling',
       mode: 'active',
-      health: { state: 'paused', reason: 'credentials', paused_until: at(180_000), failures: 1 },
+      health: { state: 'paused', reason: 'credentials', no_credit: true, paused_until: at(180_000), failures: 1 },
       slots: 4,
       used_slots: 3,
     },
@@ -65,7 +65,7 @@ it('shows the whole service on a screen of 80 columns', () => {
     /bucket +s3, ok, 1\.5 GB of 500 GB\n/,
     /tasks +0 fetching, 12 queued, 1 held, 4 running, 2 storing\n/,
     /oldest +kling-3\.0 20 min\n/,
-    /kling-main +paused +3\/4 +kling +credentials; next try in 3 min\n/,
+    /kling-main +paused +3\/4 +kling +no credit; next try in 3 min\n/,
     /critical account_credit: kling-main, 5 min ago\n {2}Add credit at the provider/,
   ])
     assert.match(text, part)

@@ -98,8 +98,10 @@ function accountColumns(now: number, paint: Paint) {
     { title: 'PROVIDER', text: ({ provider }: Account) => provider, least: 8 },
     {
       title: 'WHY',
-      text: ({ health: { reason, paused_until: until } }: Account) =>
-        [reason ?? '', until === null ? '' : `next try ${ahead(Date.parse(until), now)}`].filter(Boolean).join('; '),
+      text: ({ health: { reason, no_credit: noCredit, paused_until: until } }: Account) =>
+        [noCredit ? 'no credit' : (reason ?? ''), until === null ? '' : `next try ${ahead(Date.parse(until), now)}`]
+          .filter(Boolean)
+          .join('; '),
       least: 10,
       extra: true as const,
     },

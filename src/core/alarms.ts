@@ -209,6 +209,10 @@ export function newAlarmId(at: number, random: Random): string {
   return `alarm_${time}${Buffer.from(random(8)).toString('hex')}`
 }
 
+export function isAlarmId(text: string): boolean {
+  return /^alarm_[0-9a-f]{28}$/.test(text)
+}
+
 /** When the start and the end were sent to the receiver, and until when a process is sending one of them. */
 export function sendingColumns(receiver: AlarmReceiverName) {
   return { raised: `${receiver}_raised_at`, cleared: `${receiver}_cleared_at`, until: `${receiver}_until` } as const

@@ -7,20 +7,27 @@ import { always, count, deleted, flag, listOf, orNull, request, type Static, sha
 
 /* Responses. */
 
-export const OperatorHealth = shape('The health of an account.', {
-  state: {
-    type: 'string',
-    enum: ['ok', 'paused', 'recovering'],
-    description: '`recovering`: the pause is over, and one task is sent first to test the account.',
+export const OperatorHealth = shape(
+  'The health of an account.',
+  {
+    state: {
+      type: 'string',
+      enum: ['ok', 'paused', 'recovering'],
+      description: '`recovering`: the pause is over, and one task is sent first to test the account.',
+    },
+    reason: {
+      type: ['string', 'null'],
+      enum: [...pauseReasons, null],
+      description: 'Why it is paused, or was until it has recovered; null if it is healthy.',
+    },
+    no_credit: flag(
+      'Whether it has no credit left; if not, it refused the key, or is not set up. Only with the reason `credentials`.',
+    ),
+    paused_until: orNull(time('When the pause ends.')),
+    failures: count('Failures in a row.'),
   },
-  reason: {
-    type: ['string', 'null'],
-    enum: [...pauseReasons, null],
-    description: 'Why it is paused, or was until it has recovered; null if it is healthy.',
-  },
-  paused_until: orNull(time('When the pause ends.')),
-  failures: count('Failures in a row.'),
-})
+  { optional: ['no_credit'] },
+)
 
 export const OperatorAccount = shape(
   'An account at a provider, without its key.',

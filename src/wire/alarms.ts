@@ -2,8 +2,8 @@ import { alarmKindNames, alarmSeverities, alarmStatuses } from '../core/alarms.t
 import { figureLimits } from '../core/figures.ts'
 import { OperatorHealth } from './accounts.ts'
 import { time } from './operator.ts'
-import { page } from './page.ts'
-import { always, count, flag, listOf, orNull, query, type Static, shape, text } from './schema.ts'
+import { page, pageQuery } from './page.ts'
+import { always, count, flag, listOf, orNull, request, type Static, shape, text } from './schema.ts'
 import { Readiness } from './service.ts'
 
 /* Responses. */
@@ -93,15 +93,14 @@ export type OperatorStatus = Static<typeof OperatorStatus>
 
 /* Requests. */
 
-export const ListAlarmsQuery = query({
+export const ListAlarmsQuery = request({
   status: {
     type: 'string',
     enum: alarmStatuses,
     default: 'active',
     description: 'Only active alarms, only cleared ones, or all. Cleared alarms are kept for 30 days.',
   },
-  after: { type: 'string', maxLength: 200, description: 'The page begins after the alarm with this id.' },
-  limit: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'The size of the page.' },
+  ...pageQuery,
 })
 export type ListAlarmsQuery = Static<typeof ListAlarmsQuery>
 

@@ -343,11 +343,12 @@ function toOperatorAccount(account: AccountView, now: number): OperatorAccount {
 }
 
 export function describeHealth(health: AccountView['health'], now: number): OperatorAccount['health'] {
-  const { failures, pausedUntil, reason } = health
+  const { failures, pausedUntil, reason, isCredit = false } = health
   const paused = isPaused(health, now)
   return {
     state: paused ? 'paused' : reason === null ? 'ok' : 'recovering',
     reason,
+    ...(reason === 'credentials' && { no_credit: isCredit }),
     paused_until: paused ? iso(pausedUntil) : null,
     failures,
   }

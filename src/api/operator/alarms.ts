@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { describeAlarm } from '../../core/alarms.ts'
+import { describeAlarm, isAlarmId } from '../../core/alarms.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Problem } from '../../core/problem.ts'
 import type { AlarmStore } from '../../stores/store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { ListAlarmsQuery, OperatorAlarm, OperatorAlarmList } from '../../wire/alarms.ts'
 import { defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
-import { readLimit, refuseNul } from '../validation.ts'
+import { readLimit, shown } from '../validation.ts'
 import { toWirePage } from '../wire.ts'
 import { auditOf } from './audit.ts'
 
@@ -26,7 +26,7 @@ export function alarmRoutes(dependencies: AlarmDependencies): Route[] {
         'What an operator has to know, the newest first, each with a cause and a first aid. An alarm clears by itself when its cause is gone. Alarms about the database itself are only in `GET /operator/v1/status`.',
       query: { schema: ListAlarmsQuery },
       responses: { 200: { description: 'One page.', schema: OperatorAlarmList } },
-      errors: ['invalid_value', 'storage_unavailable'],
+      errors: ['invalid_value', 'unknown_parameter', 'storage_unavailable'],
       handler: listAlarms(dependencies),
     }),
     {
@@ -44,12 +44,19 @@ export function alarmRoutes(dependencies: AlarmDependencies): Route[] {
 
 function listAlarms({ store }: AlarmDependencies) {
   return async (request: QueryRequest<ListAlarmsQuery>) => {
-    refuseNul(request.query)
     const { status = 'active', after } = request.query
     const limit = readLimit(request, ListAlarmsQuery)
+    refuseForeignCursor(after)
     const found = await store.alarms({ status, limit: limit + 1, ...(after !== undefined && { after }) })
     return toWirePage(found.slice(0, limit).map(describeAlarm), { hasMore: found.length > limit })
   }
+}
+
+/** Otherwise such a page would be the first one, or look like the end of the list. */
+function refuseForeignCursor(after: string | undefined): void {
+  if (after === undefined || isAlarmId(after)) return
+  const message = `\`after\` is ${shown(after)}, which is not the id of an alarm. Use \`last_id\` of a page.`
+  throw new Problem('invalid_value', message, { param: 'after' })
 }
 
 function acknowledgeAlarm({ store, clock, log }: AlarmDependencies) {
