@@ -167,7 +167,7 @@ export const settings = {
   'alarm-webhook-secret': {
     variable: 'FILMGATE_ALARM_WEBHOOK_SECRET',
     fallback: '',
-    help: 'signs alarms: whsec_ and what openssl rand -base64 32 prints',
+    help: 'signs alarms: whsec_ and 32 random bytes in base64',
     parse: (text: string): Parsed<string | null> => ({
       value: text === '' ? null : text,
       ...(text === '' || /^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(text)
