@@ -97,7 +97,7 @@ it('OpenMetrics is sent to a client that prefers it', async () => {
   assert.match(await response.text(), /\n# EOF\n$/)
 })
 
-it('an operator token reads the metrics, a viewer too, and nobody else', async () => {
+it('an operator token reads the metrics, a viewer too, and no other token', async () => {
   await using service = await startService({ env })
   const statusOf = async (secret: string) => (await service.fetch('/metrics', as(secret))).status
   const made = await service.fetch('/operator/v1/tokens', {

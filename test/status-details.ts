@@ -6,7 +6,7 @@ import type { Upstream } from '../simulators/upstream.ts'
 import { readEvents } from './listening.ts'
 import { operatorToken, type TestService, until } from './service.ts'
 
-/* Each `status_detail` of a video, caused for real, whichever process does the work. */
+/* Each `status_detail` of a video, caused for real, with any process that does the work. */
 
 /** The image server of `causeEachDetail` has such an address. */
 export const yaml = 'outbound: { allow: [127.0.0.1] }'

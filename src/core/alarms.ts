@@ -289,11 +289,8 @@ function namesOf({ kind, subject, details }: Alarm): Readonly<Record<string, str
 const plainName = /^\w[\w.@:/-]*$/
 
 function firstAidOf(alarm: Alarm): string {
-  const known = Object.entries(namesOf(alarm)).filter(([, name]) => plainName.test(name))
-  return known.reduce(
-    (text, [word, name]) => text.replaceAll(new RegExp(`(?<![\\w-])${word}(?![\\w-])`, 'g'), () => name),
-    alarmKinds[alarm.kind].firstAid,
-  )
+  const names = new Map(Object.entries(namesOf(alarm)).filter(([, name]) => plainName.test(name)))
+  return alarmKinds[alarm.kind].firstAid.replaceAll(/[\w-]+(?::\d+)?/g, (word) => names.get(word) ?? word)
 }
 
 /** As operators see it, in the API and in what is sent to them. */

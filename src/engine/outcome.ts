@@ -66,6 +66,8 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   function note(task: Task, { name: worker }: Pick<Worker, 'name'>, decision: Decision): void {
     const met = 'change' in decision ? decision.met : undefined
     const key = `${worker} ${met?.account ?? task.account}`
+    // The pause of the account is logged, with its cause.
+    if (met?.isRefusal) return
     if (met) {
       const { code, message, cause } = met.problem
       const fields = { ...taskFields(task), worker, account: met.account, code, message, cause }

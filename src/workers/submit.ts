@@ -156,7 +156,7 @@ async function send(sending: Sending, opening: Opening | null = null): Promise<D
     if (!isUnsent || !departure.isCommitted()) signal.throwIfAborted()
     if (!isOurs(problem)) account.health = afterFault(account.health, times())
     const sent: Sending = { ...sending, ...departure.opened() }
-    return isUnsent ? goElsewhere(sent, problem, 'attempt not sent', departure) : stayHeld(sent, problem)
+    return isUnsent ? goElsewhere(sent, problem, notSent, departure) : stayHeld(sent, problem)
   }
   tools.alarms?.clear('model_retired', modelAt(sending))
   return accepted
@@ -231,7 +231,12 @@ function stayHeld({ task, attempt, account, tools }: Sending, problem: Problem):
   const error = errorForOperator(problem)
   const change: Change = { state: 'held', dueAt: nextCheckAt({ task, attempt, now }) }
   const fact = attemptFact(attempt.id, 'open', error, now)
-  return { change, fact, note: ['outcome unknown', error.message], met: { account: account.name, problem } }
+  return {
+    change,
+    fact,
+    note: ['outcome unknown', error.message],
+    met: { account: account.name, problem, isRefusal: false },
+  }
 }
 
 function refuse(
@@ -266,6 +271,8 @@ function refusalOf(
   return { note: [name, error.message], ...(fact && { fact }) }
 }
 
+const notSent = 'attempt not sent'
+
 /**
  * The attempt was surely not accepted: the task goes to the next route now, or waits and then tries any route with a free
  * slot. It also waits if the same account refused it twice: then all others are full. Its deadline ends this.
@@ -283,5 +290,6 @@ function goElsewhere(sending: Sending, problem: Problem, name: string, departure
     hasOther && !task.tried.includes(account.name)
       ? { state: 'queued', dueAt: now, tried }
       : { state: 'queued', dueAt: now + backoff(task.tries), tried: hasOther ? tried : [], tries: task.tries + 1 }
-  return { change, ...refusalOf(sending, problem, name, departure), met: { account: account.name, problem } }
+  const met = { account: account.name, problem, isRefusal: name !== notSent }
+  return { change, ...refusalOf(sending, problem, name, departure), met }
 }

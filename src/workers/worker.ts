@@ -69,8 +69,8 @@ export interface DecisionExtras {
   note?: Note
   /** The same, in its place, for a response that can't be true. It is logged, too. */
   warning?: Note
-  /** What went wrong with an account, though the task goes on: for the log and the trace. */
-  met?: { account: string; problem: Problem }
+  /** What went wrong with an account, though the task goes on: for the log and the trace. A refusal pauses the account. */
+  met?: { account: string; problem: Problem; isRefusal: boolean }
 }
 
 export type Decision =
