@@ -69,12 +69,14 @@ it('a clock that is set back does not hold up what was due soon', async () => {
   engine.clock.advance(2 * day)
   const dueAt = engine.clock.now() + minute
   // The first look may be that of a round that began before: the second is of one that knows the time.
-  for (const number of ['1', '3']) await engine.look(number, dueAt)
+  for (const number of ['1', '2']) await engine.look(number, dueAt)
   engine.clock.advance(-day)
-  // The engine still sleeps by the old clock. This insert wakes it.
-  await engine.look('2', dueAt)
-  await wakeUntil(engine.clock, () => engine.begun.length > 0)
-  assert.ok(engine.clock.now() < dueAt - day / 2, 'it waited until the clock was where it had been')
+  // The engine still sleeps by the old clock. These inserts wake it. When the second round after it has begun, the one that
+  // noticed is over.
+  for (const number of ['3', '4', '5']) await engine.look(number, dueAt)
+  engine.clock.advance(minute)
+  for (const number of ['6', '7', '8']) await engine.look(number)
+  assert.ok(engine.begun.length > 0, 'it waited until the clock was where it had been')
 })
 
 it('polls that become due shortly after one another are claimed together', async () => {
