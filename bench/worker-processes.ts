@@ -65,9 +65,7 @@ export async function startService(
     NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/filmgate', import.meta.url)),
     ...more,
   }
-  // As `filmgate serve` sets it.
-  const flags = ['--semi-space-growth-factor=1']
-  const { child, line } = await startScript([...flags, script, '0'], env, `${data}.log`)
+  const { child, line } = await startScript([script, '0'], env, `${data}.log`)
   return running(child, line, 'SIGTERM')
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { simulated } from '../../simulators/provider.ts'
-import { returnIdleMemory } from '../../src/cli/memory.ts'
+import { limitYoungHeap, returnIdleMemory } from '../../src/cli/memory.ts'
 import { loadConfig } from '../../src/config.ts'
 import { sleep, start } from '../../src/main.ts'
 import { providers } from '../../src/providers/index.ts'
@@ -15,6 +15,8 @@ process.stdin.once('end', () => process.exit(1)).resume()
 // But this must not keep the process alive when the service ends.
 process.stdin.unref()
 
+// As `filmgate serve` does.
+limitYoungHeap()
 const ahead = Number(process.argv[2] ?? 0)
 const clock = { now: () => Date.now() + ahead, sleep }
 const members = { ...providers, ...simulated }
