@@ -212,6 +212,14 @@ it('searches the tasks of all owners, page by page', async () => {
     assert.deepEqual([status, body.error?.param], [400, 'limt'], path)
     assert.match(body.error?.message ?? '', /^Unknown parameter: 'limt'\. This request accepts: after, limit/)
   }
+  for (const [path, of] of [
+    ['/audit?after=now', "'now', which is not the id of an entry"],
+    ['/tokens?after=now', "'now', which is not the id of a token"],
+  ] as const) {
+    const { status, body } = await call(path)
+    assert.deepEqual([status, body.error?.param], [400, 'after'], path)
+    assert.equal(body.error?.message, `\`after\` is ${of}. Use \`last_id\` of a page.`)
+  }
 })
 
 it('a list of alarms refuses what is no cursor and no parameter of it', async () => {

@@ -128,6 +128,18 @@ export function refuseNul(query: object): void {
       throw new Problem('invalid_value', `\`${param}\` has a NUL character. Remove it.`, { param })
 }
 
+interface Cursor {
+  isId: (text: string) => boolean
+  of: string
+}
+
+/** Otherwise such a page would be the first one, or look like the end of the list. */
+export function refuseForeignCursor(after: string | undefined, { isId, of }: Cursor): void {
+  if (after === undefined || isId(after)) return
+  const message = `\`after\` is ${shown(after)}, which is not the id of ${of}. Use \`last_id\` of a page.`
+  throw new Problem('invalid_value', message, { param: 'after' })
+}
+
 /** A value of a request, cut at 50 characters. */
 export function shown(value: unknown): string {
   if (Array.isArray(value)) return 'an array'

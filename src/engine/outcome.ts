@@ -58,14 +58,14 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   function logProblem(task: Task, { code, message, cause }: Problem, worker: Pick<Worker, 'name'>): void {
     const { account, tries } = task
     const fields = { ...taskFields(task), worker: worker.name, account, code, message, cause, tries }
-    if (outageCodes.has(code)) outages.failed(outageKey(task, worker), fields, `${code} ${kindOf(cause)}`)
+    if (outageCodes.has(code)) outages.failed(outageKey(worker.name, account), fields, `${code} ${kindOf(cause)}`)
     else log.warn(lines.down, fields)
   }
 
   /** Logs that a worker met a problem with an account, or no longer does. */
   function note(task: Task, { name: worker }: Pick<Worker, 'name'>, decision: Decision): void {
     const met = 'change' in decision ? decision.met : undefined
-    const key = `${worker} ${met?.account ?? task.account}`
+    const key = outageKey(worker, met?.account ?? task.account)
     // The pause of the account is logged, with its cause.
     if (met?.isRefusal) return
     if (met) {
@@ -139,8 +139,8 @@ const outageCodes = new Set<string>(['provider_unavailable', 'provider_unreachab
 /** Other tasks may succeed during an outage. */
 const calmMs = 30_000
 
-function outageKey({ account }: Task, { name }: Pick<Worker, 'name'>): string {
-  return `${name} ${account}`
+function outageKey(worker: string, account: string | null): string {
+  return `${worker} ${account}`
 }
 
 const unstored: TaskError = { code: 'internal', message: 'The response could not be stored. The log has it.' }

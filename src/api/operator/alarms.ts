@@ -6,7 +6,7 @@ import type { AlarmStore } from '../../stores/store.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { ListAlarmsQuery, OperatorAlarm, OperatorAlarmList } from '../../wire/alarms.ts'
 import { defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
-import { readLimit, shown } from '../validation.ts'
+import { readLimit, refuseForeignCursor } from '../validation.ts'
 import { toWirePage } from '../wire.ts'
 import { auditOf } from './audit.ts'
 
@@ -46,17 +46,10 @@ function listAlarms({ store }: AlarmDependencies) {
   return async (request: QueryRequest<ListAlarmsQuery>) => {
     const { status = 'active', after } = request.query
     const limit = readLimit(request, ListAlarmsQuery)
-    refuseForeignCursor(after)
+    refuseForeignCursor(after, { isId: isAlarmId, of: 'an alarm' })
     const found = await store.alarms({ status, limit: limit + 1, ...(after !== undefined && { after }) })
     return toWirePage(found.slice(0, limit).map(describeAlarm), { hasMore: found.length > limit })
   }
-}
-
-/** Otherwise such a page would be the first one, or look like the end of the list. */
-function refuseForeignCursor(after: string | undefined): void {
-  if (after === undefined || isAlarmId(after)) return
-  const message = `\`after\` is ${shown(after)}, which is not the id of an alarm. Use \`last_id\` of a page.`
-  throw new Problem('invalid_value', message, { param: 'after' })
 }
 
 function acknowledgeAlarm({ store, clock, log }: AlarmDependencies) {

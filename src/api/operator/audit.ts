@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { AuditEntry, AuditRecord } from '../../core/audit.ts'
-import { Problem } from '../../core/problem.ts'
 import { idOf } from '../../core/token.ts'
 import type { TokenStore } from '../../stores/store.ts'
 import { AuditEntryList, ListAuditQuery, type AuditEntry as WireEntry } from '../../wire/audit.ts'
 import { clientAddressOf } from '../addresses.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
-import { readLimit } from '../validation.ts'
+import { readLimit, refuseForeignCursor } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
 
 /** The entry of a change that this request makes. */
@@ -38,9 +37,8 @@ export function auditRoutes({ store }: { store: TokenStore }): Route[] {
 }
 
 function readAfter(text: string | undefined): { after?: number } {
-  if (text === undefined) return {}
-  if (/^\d{1,15}$/.test(text)) return { after: Number(text) }
-  throw new Problem('invalid_value', '`after` is not the id of an entry. Use `last_id` of a page.', { param: 'after' })
+  refuseForeignCursor(text, { isId: (id) => /^\d{1,15}$/.test(id), of: 'an entry' })
+  return text === undefined ? {} : { after: Number(text) }
 }
 
 function toWireEntry({ number, at, actorName, ...entry }: AuditRecord): WireEntry {

@@ -1,4 +1,3 @@
-import { Problem } from '../../core/problem.ts'
 import { isTaskId } from '../../core/task.ts'
 import { idOf } from '../../core/token.ts'
 import type { SearchFound, TaskSearch, TaskStore } from '../../stores/store.ts'
@@ -6,7 +5,7 @@ import { ListTasksQuery, OperatorTaskList, type OperatorTaskSummary } from '../.
 import { toTaskSummary } from '../operator.ts'
 import type { PieceTurns } from '../pieces.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
-import { readLimit, readTime, refuseNul, shown } from '../validation.ts'
+import { readLimit, readTime, refuseForeignCursor, refuseNul } from '../validation.ts'
 
 interface SearchDependencies {
   store: TaskStore
@@ -35,7 +34,7 @@ function search({ store, turns }: SearchDependencies) {
   return async (request: QueryRequest<ListTasksQuery>): Promise<OperatorTaskList> => {
     const wanted = readSearch(request)
     const limit = readLimit(request, ListTasksQuery)
-    refuseForeignCursor(request.query.after)
+    refuseForeignCursor(request.query.after, { isId: isTaskId, of: 'a task' })
     const data: OperatorTaskSummary[] = []
     let next = request.query.after ?? null
     for (let steps = 0; steps < mostSteps && data.length < limit; steps += 1) {
@@ -49,13 +48,6 @@ function search({ store, turns }: SearchDependencies) {
     }
     return { object: 'list', data, has_more: next !== null, last_id: next }
   }
-}
-
-/** Otherwise such a page would look like the end of the list. */
-function refuseForeignCursor(after: string | undefined): void {
-  if (after === undefined || isTaskId(after)) return
-  const message = `\`after\` is ${shown(after)}, which is not the id of a task. Use \`last_id\` of a page.`
-  throw new Problem('invalid_value', message, { param: 'after' })
 }
 
 function readSearch({ query }: QueryRequest<ListTasksQuery>): TaskSearch {

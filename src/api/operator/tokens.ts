@@ -34,7 +34,7 @@ import {
 } from '../../wire/tokens.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
 import type { StoredBytes } from '../stored-bytes.ts'
-import { parseTime, readLimit } from '../validation.ts'
+import { parseTime, readLimit, refuseForeignCursor } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
 import { auditOf } from './audit.ts'
 
@@ -393,7 +393,7 @@ function tokenNotFound(id: string): Problem {
 function positionAfter(after: string, all: readonly Token[]): number {
   const at = all.findIndex((token) => idOf(token) === after)
   if (at >= 0) return at + 1
-  if (!isTokenId(after)) throw invalid('after', '`after` is not the id of a token. Use `last_id` of a page.')
+  refuseForeignCursor(after, { isId: isTokenId, of: 'a token' })
   const next = all.findIndex(({ id }) => id !== undefined && id < after)
   return next < 0 ? all.length : next
 }
