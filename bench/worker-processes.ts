@@ -70,7 +70,7 @@ export async function startService(
 }
 
 /** An older source, which is compared with this one, refuses settings that it does not know. */
-function knows(setting: string): boolean {
+export function knows(setting: string): boolean {
   return readFileSync(new URL('../src/config/settings.ts', import.meta.url), 'utf8').includes(setting)
 }
 
