@@ -131,6 +131,12 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const [docs, azure] = [read('docs'), read('azure')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
+  if (operatorPort === port && port !== 0)
+    mistakes.add(
+      raw('operator-port').where,
+      `${port} is also the port of the API`,
+      'choose another port for one of them',
+    )
   const metricsAllow = read('metrics-allow')
   const secretKeys = read('secret-key')
   const traces = readTraces(env, read('trace-prompts'), mistakes)

@@ -102,4 +102,8 @@ it('a short secret of the configuration is a warning that does not show it', () 
     ['FILMGATE_OPERATOR_PORT', '99999'],
   ] as const)
     assert.throws(() => load({ [name]: value }), new RegExp(`${name}: '${value}' can't be used`))
+  assert.throws(
+    () => load({ FILMGATE_PORT: '8080', FILMGATE_OPERATOR_PORT: '8080' }),
+    /FILMGATE_OPERATOR_PORT: 8080 is also the port of the API.*choose another port for one of them/,
+  )
 })
