@@ -43,5 +43,6 @@ export const ownMb = (pid: number) => statusMb(pid, 'RssAnon')
 
 function statusMb(pid: number, name: string): number {
   const kilobytes = new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Number(kilobytes) / 1024
+  // A process that has just ended has no such line.
+  return Number(kilobytes ?? 0) / 1024
 }
