@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { openAccess } from '../src/access.ts'
 import type { Declared } from '../src/accounts/declared.ts'
 import { openDisk } from '../src/buckets/disk.ts'
@@ -50,6 +51,8 @@ const traced: TraceSettings = {
   ratio: 1,
   isParentBased: true,
   showsPrompts: false,
+  delayMs: 5_000,
+  mostWaiting: 2_048,
 }
 
 async function serve(wanted: ServerKind): Promise<number> {
@@ -66,7 +69,7 @@ async function serve(wanted: ServerKind): Promise<number> {
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
   const store = await openStore(wanted)
   const metrics = 'metrics' in wanted ? measure(catalog) : undefined
-  const clock = { now: () => Date.now(), sleep: async () => {} }
+  const clock = { now: () => Date.now(), sleep: (ms: number) => pause(ms, undefined, { ref: false }) }
   const random = openRandom()
   const log = {
     info() {},
@@ -74,7 +77,8 @@ async function serve(wanted: ServerKind): Promise<number> {
     error: (event: string, fields?: object) => void process.stderr.write(`${event} ${JSON.stringify(fields)}\n`),
   }
   const settings = 'traces' in wanted ? traced : null
-  const { traces } = await openTraces({ settings, clock, random, log })
+  const outbound = openOutbound({ allow: [] })
+  const { traces } = openTraces({ settings, clock, random, log, outbound })
   const app = buildBareApp({
     catalog,
     access: openAccess({
@@ -86,7 +90,7 @@ async function serve(wanted: ServerKind): Promise<number> {
     bucket: await openDisk({ folder: `${wanted.folder}/bucket` }),
     scratch: `${wanted.folder}/scratch`,
     media: {} as Media,
-    outbound: openOutbound({ allow: [] }),
+    outbound,
     accounts: new Map(),
     healths: { report: async () => {}, refresh: async () => {} },
     declared: {} as Declared,

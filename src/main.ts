@@ -125,8 +125,6 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const { store: opened, clock, connections } = await openStore(config, { ...places, clock: others.clock })
   stack.use(opened)
   time = clock
-  // Closed before the store, which it reads to the end.
-  const { traces } = stack.use(await openTraces({ settings: config.traces, clock, random, log }))
   const startWrites = stack.use(openStartWrites({ clock, log }))
   const sealed = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
   const store = measureStore(sealed, metrics)
@@ -145,6 +143,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const media = measureMedia(pool, metrics.work)
   const reaching = { ...others.outbound, allow: [...config.outboundAllow], see: upstreams.see }
   const outbound = stack.use(openOutbound(reaching))
+  // Closed before the store, which it reads to the end.
+  const { traces } = stack.use(openTraces({ settings: config.traces, clock, random, log, outbound }))
   const showsLocal = config.role !== 'api'
   const accounts = openAccounts({
     members,

@@ -70,8 +70,17 @@ const rules: [room: RegExp, may: string[]][] = [
     ],
   ],
   [/^src\/core\//, ['src/core/', 'node:crypto']],
-  [/^src\/telemetry\/otlp\.ts$/, ['src/core/', 'src/telemetry/', '@opentelemetry/']],
-  [/^src\/telemetry\//, ['src/core/', 'src/telemetry/', 'type:src/stores/store.ts', 'node:perf_hooks', 'prom-client']],
+  [
+    /^src\/telemetry\//,
+    [
+      'src/core/',
+      'src/telemetry/',
+      'type:src/outbound.ts',
+      'type:src/stores/store.ts',
+      'node:perf_hooks',
+      'prom-client',
+    ],
+  ],
   [
     /^src\/alarms/,
     ['src/core/', 'src/alarms', 'type:src/outbound.ts', 'type:src/telemetry/', 'type:src/stores/store.ts'],
@@ -230,14 +239,14 @@ it('nothing but the command line imports the command line, and nothing but the w
   )
 })
 
-it('the SDKs of S3 and OpenTelemetry and the documentation, large as they are, are loaded only where they are needed', () => {
+it('the SDK of S3 and the documentation, large as they are, are loaded only where they are needed', () => {
   const reached = new Set(['src/main.ts'])
   for (const file of reached)
     for (const { to, typeOnly, lazy } of production.includes(file) ? importsOf(file) : [])
       if (!typeOnly && !lazy) reached.add(to)
-  for (const file of ['src/buckets/s3.ts', 'src/telemetry/traces.ts', 'src/api/docs.ts']) assert.ok(reached.has(file))
+  for (const file of ['src/buckets/s3.ts', 'src/api/docs.ts']) assert.ok(reached.has(file))
   assert.deepEqual(
-    [...reached].filter((file) => /^@(aws-sdk|opentelemetry)\/|^src\/api\/(docs|openapi)\//.test(file)),
+    [...reached].filter((file) => /^@aws-sdk\/|^src\/api\/(docs|openapi)\//.test(file)),
     [],
   )
 })

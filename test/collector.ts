@@ -80,7 +80,9 @@ function readSpans({ resourceSpans }: Exported): CollectedSpan[] {
   )
 }
 
-/** Each value is an object with one field, which names its type. */
+/** Each value is an object with one field, which names its type. Whole numbers are text, as JSON has no 64 bits. */
 function readPairs(pairs: Pairs): Record<string, unknown> {
-  return Object.fromEntries(pairs.map(({ key, value }) => [key, Object.values(value)[0]]))
+  const read = ({ intValue, ...other }: Pairs[number]['value']) =>
+    intValue === undefined ? Object.values(other)[0] : Number(intValue)
+  return Object.fromEntries(pairs.map(({ key, value }) => [key, read(value)]))
 }

@@ -18,8 +18,8 @@ import { startReceiver } from './webhook-world.ts'
 
 /* Traces, as a collector receives them. */
 
-// Spans of this process are sent soon, and not after 5 seconds.
-process.env.OTEL_BSP_SCHEDULE_DELAY = '50'
+/** Spans are sent soon, and not after 5 seconds. */
+const soon = { OTEL_BSP_SCHEDULE_DELAY: '50' }
 
 /** The names from the first span to this one. */
 function pathOf(span: CollectedSpan | undefined, spans: readonly CollectedSpan[]): string[] {
@@ -37,6 +37,7 @@ it('a task is one connected trace, from the request of the client to the webhook
     sendJson(response, { id: 'video_1', status: 'queued' })
   }
   const env = {
+    ...soon,
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20the-key-of-the-collector',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
@@ -107,7 +108,7 @@ it('a submit of unknown outcome has its error, in the log, too, and is one span;
   upstream.onSubmit = (response) => void response.writeHead(500).end()
   await using service = await startService({
     yaml: yamlOf(upstream),
-    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    env: { ...soon, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
   })
   const id = await idOf(await service.submit(body, { traceparent }))
   const named = (name: string) => collector.spans(traceId).filter((span) => span.name === name)
@@ -129,7 +130,7 @@ it('a video that is deleted while it is generated has its spans, with what it co
   upstream.status = 'in_progress'
   const prices = { models: { film: { cost: [{ unit: 'second', price: '0.10' }] } } }
   const yaml = JSON.stringify({ ...JSON.parse(yamlOf(upstream)), prices })
-  await using service = await startService({ yaml, env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
+  await using service = await startService({ yaml, env: { ...soon, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
   const id = await idOf(await service.submit(body, { traceparent }))
   await until('it is generated', () => service.log.some((line) => line.includes('task running') && line.includes(id)))
   assert.equal((await service.fetch(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
@@ -145,7 +146,7 @@ it('a video that is deleted while it is generated has its spans, with what it co
 it('a client that does not sample its trace sends nothing to the collector; prompts are sent only if they are switched on', async () => {
   await using collector = await startCollector()
   await using upstream = await startScripted()
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, FILMGATE_TRACE_PROMPTS: 'on' }
+  const env = { ...soon, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, FILMGATE_TRACE_PROMPTS: 'on' }
   {
     await using service = await startService({ yaml: yamlOf(upstream), env })
     const unsampled = await idOf(await service.submit(body, { traceparent: `00-${traceId}-${clientSpan}-00` }))
@@ -167,7 +168,7 @@ it('a collector that is down is two lines in the log, and delays no task', async
   await using upstream = await startScripted()
   const { handle } = collector.receiver
   collector.receiver.handle = (_received, response) => void response.writeHead(400).end()
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+  const env = { ...soon, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
   await using service = await startService({ yaml: yamlOf(upstream), env })
   const about = (words: string) => service.log.filter((line) => line.includes(words)).map((line) => JSON.parse(line))
   assert.equal((await service.finish(await idOf(await service.submit(body, { traceparent })))).status, 'completed')

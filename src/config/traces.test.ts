@@ -20,6 +20,8 @@ it('an endpoint is enough: all traces that a client does not exclude, without pr
     ratio: 1,
     isParentBased: true,
     showsPrompts: false,
+    delayMs: 5_000,
+    mostWaiting: 2_048,
   })
 })
 
@@ -32,6 +34,8 @@ it("OpenTelemetry's variables have their usual meaning", () => {
     OTEL_SERVICE_NAME: 'films',
     OTEL_TRACES_SAMPLER: 'traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0.25',
+    OTEL_BSP_SCHEDULE_DELAY: '100',
+    OTEL_BSP_MAX_QUEUE_SIZE: '64',
     FILMGATE_TRACE_PROMPTS: 'on',
   })
   assert.deepEqual(traces, {
@@ -42,6 +46,8 @@ it("OpenTelemetry's variables have their usual meaning", () => {
     ratio: 0.25,
     isParentBased: false,
     showsPrompts: true,
+    delayMs: 100,
+    mostWaiting: 64,
   })
   assert.ok(secrets.includes('Bearer sekret-of-the-collector'))
 })

@@ -16,9 +16,8 @@ export function readTraces(env: Env, showsPrompts: boolean, mistakes: Mistakes):
     mistakes.add('OTEL_TRACES_EXPORTER', `'${exporter}' is not supported`, 'use otlp or none')
   if (disabled && disabled.toLowerCase() !== 'false')
     mistakes.add('OTEL_SDK_DISABLED', `'${disabled}' is not a switch`, 'use true or false')
-  for (const name of ['OTEL_BSP_SCHEDULE_DELAY', 'OTEL_BSP_MAX_QUEUE_SIZE'])
-    if (env[name] && !/^[1-9]\d{0,8}$/.test(env[name]))
-      mistakes.add(name, `'${env[name]}' is not a whole number`, 'use a number above 0, or leave it out')
+  const delayMs = readCount(env, 'OTEL_BSP_SCHEDULE_DELAY', 5_000, mistakes)
+  const mostWaiting = readCount(env, 'OTEL_BSP_MAX_QUEUE_SIZE', 2_048, mistakes)
   const [protocolName, protocol] = firstOf(env, 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL')
   if (protocol !== undefined && !protocol.startsWith('http/'))
     mistakes.add(protocolName, `'${protocol}' is not supported`, 'leave it out, and use the port for HTTP (4318)')
@@ -32,7 +31,14 @@ export function readTraces(env: Env, showsPrompts: boolean, mistakes: Mistakes):
   const resource = readPairs('OTEL_RESOURCE_ATTRIBUTES', env.OTEL_RESOURCE_ATTRIBUTES, mistakes)
   const service = env.OTEL_SERVICE_NAME || resource['service.name'] || 'filmgate'
   const described = { ...resource, 'service.name': service }
-  return { url, headers, resource: described, ...readSampler(env, mistakes), showsPrompts }
+  return { url, headers, resource: described, ...readSampler(env, mistakes), showsPrompts, delayMs, mostWaiting }
+}
+
+function readCount(env: Env, name: string, usual: number, mistakes: Mistakes): number {
+  const text = env[name] || String(usual)
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    mistakes.add(name, `'${text}' is not a whole number`, 'use a number above 0, or leave it out')
+  return Number(text)
 }
 
 function readEndpoint(env: Env, mistakes: Mistakes): string | null {

@@ -162,4 +162,8 @@ export interface TraceSettings {
   /** A trace that a client began is sampled if the client samples it. */
   readonly isParentBased: boolean
   readonly showsPrompts: boolean
+  /** How long spans wait for others before they are sent. */
+  readonly delayMs: number
+  /** How many spans wait at most: more are dropped. */
+  readonly mostWaiting: number
 }

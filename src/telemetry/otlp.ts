@@ -1,100 +1,139 @@
-import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api'
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
-import { resourceFromAttributes } from '@opentelemetry/resources'
-import {
-  BatchSpanProcessor,
-  type ReadableSpan,
-  SamplingDecision,
-  type SpanExporter,
-  TraceIdRatioBasedSampler,
-} from '@opentelemetry/sdk-trace-base'
 import type { Clock } from '../core/clock.ts'
 import { openOutage } from '../core/outage.ts'
-import type { EndedSpan, TraceSettings } from '../core/trace.ts'
+import { parseRetryAfter } from '../core/retry-after.ts'
+import type { Attributes, EndedSpan, TraceSettings } from '../core/trace.ts'
+import type { Outbound } from '../outbound.ts'
 import type { Log } from './log.ts'
 
 /*
- * Spans to a collector, by the exporter of OpenTelemetry (OTLP over HTTP, as JSON). This file alone loads these libraries.
- * They are used without a global provider and without instrumentation: spans come from `core/trace.ts`.
+ * Spans to a collector: OpenTelemetry's protocol (OTLP) over HTTP, as JSON. A span becomes text as soon as it ends: that is
+ * the smallest form in which it can wait.
  */
 
 interface ExporterOptions {
   log: Log
-  clock: Pick<Clock, 'now'>
+  clock: Clock
+  outbound: Pick<Outbound, 'postTrusted'>
   /** Identifies this process among others of the service. */
   instance: string
 }
 
-interface Exporter {
+interface Exporter extends AsyncDisposable {
   /** Adds a span to the queue. If the queue is full, the span is dropped. */
   send(span: EndedSpan): void
   samples(traceId: string): boolean
-  /** Sends what is in the queue. */
-  close(): Promise<void>
 }
 
-export function openExporter(settings: TraceSettings, { log, clock, instance }: ExporterOptions): Exporter {
-  const { url, headers, sampler, ratio } = settings
-  const exporter = new OTLPTraceExporter({ url, headers: { ...headers } })
-  const processor = new BatchSpanProcessor(reportOutages(exporter, { log, clock }))
-  const resource = resourceFromAttributes({ 'service.instance.id': instance, ...settings.resource })
-  const byRatio = new TraceIdRatioBasedSampler(ratio)
-  return {
-    send: (span) => processor.onEnd(toReadable(span, resource)),
-    samples: (traceId) =>
-      sampler === 'traceidratio'
-        ? byRatio.shouldSample(undefined, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED
-        : sampler === 'always_on',
-    // A collector that is down has been reported.
-    close: () => processor.shutdown().catch(() => {}),
-  }
-}
+/** So many spans are sent at once, without waiting for more. */
+const batchSpans = 512
+/** The longest pause that a collector can ask for. */
+const mostPauseMs = 60_000
+/** How long disposing waits for the collector. */
+const flushMs = 5_000
 
-/** A collector that is down does not log a line for each batch. */
-function reportOutages(exporter: SpanExporter, { log, clock }: Pick<ExporterOptions, 'log' | 'clock'>): SpanExporter {
+/** Disposing sends what is in the queue. */
+export function openExporter(settings: TraceSettings, { log, clock, outbound, instance }: ExporterOptions): Exporter {
+  const { url, sampler, ratio, delayMs, mostWaiting } = settings
+  const headers = { ...settings.headers, 'content-type': 'application/json' }
+  const beforeSpans = beginning({ 'service.instance.id': instance, ...settings.resource })
   const outage = openOutage({ log, clock, down: "traces can't be sent to the collector", up: 'traces are sent again' })
+  const waiting: string[] = []
+  const giveUp = new AbortController()
+  /** Ends the wait for more spans. */
+  let enough = new AbortController()
+  /** How long the collector is left alone after a failure that may pass; 0 if there was none. */
+  let pauseMs = 0
+  let isClosing = false
+
+  const isFull = () => waiting.length >= Math.min(batchSpans, mostWaiting)
+
+  async function sendBatch(): Promise<void> {
+    const spans = Math.min(waiting.length, batchSpans)
+    const body = `${beforeSpans}${waiting.slice(0, spans).join(',')}${afterSpans}`
+    const posted = await outbound.postTrusted(url, { headers, body }, giveUp.signal)
+    const isAccepted = 'status' in posted && posted.status >= 200 && posted.status < 300
+    const mayPass = 'error' in posted || [429, 502, 503, 504].includes(posted.status)
+    if (isAccepted) outage.worked()
+    else outage.failed({ ...posted, spans })
+    const asked = 'error' in posted ? undefined : parseRetryAfter(posted.retryAfter, clock.now())
+    pauseMs = mayPass ? Math.max(delayMs, Math.min(asked ?? 0, mostPauseMs)) : 0
+    // What the collector refuses for good would stop all later spans.
+    if (!mayPass) waiting.splice(0, spans)
+  }
+
+  async function run(): Promise<void> {
+    while (!isClosing) {
+      enough = new AbortController()
+      if (pauseMs > 0 || !isFull()) await clock.sleep(pauseMs || delayMs, enough.signal)
+      if (waiting.length > 0) await sendBatch()
+    }
+    while (waiting.length > 0 && pauseMs === 0) await sendBatch()
+  }
+
+  const running = run().catch(() => {})
   return {
-    export: (spans, done) =>
-      exporter.export(spans, (result) => {
-        // The code of a success. Its name is in a package that would be needed only for this.
-        if (result.code === 0) outage.worked()
-        else outage.failed({ error: result.error, spans: spans.length })
-        done(result)
-      }),
-    shutdown: () => exporter.shutdown(),
-    forceFlush: async () => exporter.forceFlush?.(),
+    send(span) {
+      if (waiting.length >= mostWaiting) return
+      waiting.push(toText(span))
+      if (isFull() && pauseMs === 0) enough.abort()
+    },
+    samples: (traceId) => sampler === 'always_on' || (sampler === 'traceidratio' && isInShare(traceId, ratio)),
+    async [Symbol.asyncDispose]() {
+      isClosing = true
+      enough.abort()
+      const ended = new AbortController()
+      await Promise.race([running, clock.sleep(flushMs, ended.signal)])
+      ended.abort()
+      giveUp.abort()
+    },
   }
 }
 
-const kinds = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT }
-const scope = { name: 'filmgate' }
+/** By the random end of the id, so that every service with this ratio keeps the same traces. */
+function isInShare(traceId: string, ratio: number): boolean {
+  const digits = 13
+  return Number.parseInt(traceId.slice(-digits), 16) >= (1 - ratio) * 16 ** digits
+}
 
-function toReadable(span: EndedSpan, resource: ReadableSpan['resource']): ReadableSpan {
-  const { name, kind, context, parentId, startedAt, endedAt, attributes, error, events = [] } = span
-  const { traceId, spanId } = context
-  const spanContext = { traceId, spanId, traceFlags: TraceFlags.SAMPLED }
-  return {
+function beginning(resource: Attributes): string {
+  const described = JSON.stringify({ attributes: pairsOf(resource) })
+  return `{"resourceSpans":[{"resource":${described},"scopeSpans":[{"scope":{"name":"filmgate"},"spans":[`
+}
+
+const afterSpans = ']}]}]}'
+
+/** The numbers of the protocol. */
+const kinds = { internal: 1, server: 2, client: 3 }
+const errorStatus = { code: 2 }
+const sampledFlag = 1
+
+function toText({ name, kind, context, parentId, startedAt, endedAt, attributes, error, events }: EndedSpan): string {
+  return JSON.stringify({
+    traceId: context.traceId,
+    spanId: context.spanId,
+    ...(parentId !== null && { parentSpanId: parentId }),
+    flags: sampledFlag,
     name,
     kind: kinds[kind],
-    spanContext: () => spanContext,
-    ...(parentId !== null && { parentSpanContext: { ...spanContext, spanId: parentId } }),
-    startTime: toHrTime(startedAt),
-    endTime: toHrTime(endedAt),
-    duration: toHrTime(endedAt - startedAt),
-    status: { code: error === null ? SpanStatusCode.UNSET : SpanStatusCode.ERROR },
-    attributes: { ...attributes, ...(error !== null && { 'error.type': error }) },
-    links: [],
-    events: events.map((event) => ({ name: event.name, time: toHrTime(event.at) })),
-    ended: true,
-    resource,
-    instrumentationScope: scope,
-    droppedAttributesCount: 0,
-    droppedEventsCount: 0,
-    droppedLinksCount: 0,
-  }
+    startTimeUnixNano: nanosecondsOf(startedAt),
+    endTimeUnixNano: nanosecondsOf(endedAt),
+    attributes: pairsOf(error === null ? attributes : { ...attributes, 'error.type': error }),
+    ...(events && { events: events.map((event) => ({ name: event.name, timeUnixNano: nanosecondsOf(event.at) })) }),
+    ...(error !== null && { status: errorStatus }),
+  })
 }
 
-/** Seconds and nanoseconds. */
-function toHrTime(ms: number): [number, number] {
-  return [Math.trunc(ms / 1000), Math.round((ms % 1000) * 1_000_000)]
+/** As text: a number of JavaScript is not exact enough. */
+function nanosecondsOf(ms: number): string {
+  return `${Math.round(ms)}000000`
+}
+
+function pairsOf(attributes: Attributes) {
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: typed(value) }))
+}
+
+function typed(value: Attributes[string]) {
+  if (typeof value === 'string') return { stringValue: value }
+  if (typeof value === 'boolean') return { boolValue: value }
+  return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value }
 }

@@ -8,7 +8,8 @@ import { openTraces } from './traces.ts'
 const log = { info() {}, warn() {}, error() {} }
 let count = 0
 const random = (bytes: number) => new Uint8Array(bytes).fill(++count)
-// Nothing listens there, and nothing is sent: these tests end no sampled span.
+// These tests end no sampled span.
+const outbound = { postTrusted: () => assert.fail('a span is sent') }
 const usual: TraceSettings = {
   url: 'http://127.0.0.1:9/v1/traces',
   headers: {},
@@ -17,9 +18,11 @@ const usual: TraceSettings = {
   ratio: 1,
   isParentBased: true,
   showsPrompts: false,
+  delayMs: 5_000,
+  mostWaiting: 2_048,
 }
 const open = (changes: Partial<TraceSettings> | null) =>
-  openTraces({ settings: changes && { ...usual, ...changes }, clock: manualClock(), random, log })
+  openTraces({ settings: changes && { ...usual, ...changes }, clock: manualClock(), random, log, outbound })
 
 const traceId = 'ab'.repeat(16)
 const parentId = 'cd'.repeat(8)
@@ -27,14 +30,14 @@ const sampled = `00-${traceId}-${parentId}-01`
 const unsampled = `00-${traceId}-${parentId}-00`
 
 it('without a collector nothing is traced', async () => {
-  await using opened = await open(null)
+  await using opened = open(null)
   assert.equal(opened.traces, noTraces)
   assert.equal(opened.traces.start(undefined, 'poll'), noSpan)
   assert.equal(await noSpan.within('download', async () => 7), 7)
 })
 
 it("a request continues the client's trace, or begins one", async () => {
-  await using opened = await open({})
+  await using opened = open({})
   const own = opened.traces.receive(sampled)
   assert.deepEqual([own.traceId, own.parentId, own.isSampled], [traceId, parentId, true])
   assert.match(own.spanId, /^[0-9a-f]{16}$/)
@@ -45,7 +48,7 @@ it("a request continues the client's trace, or begins one", async () => {
 
 it('samplers decide as OpenTelemetry says: the client first, if they are parent-based', async () => {
   const decisions = async (changes: Partial<TraceSettings>) => {
-    await using opened = await open(changes)
+    await using opened = open(changes)
     return [sampled, unsampled, undefined].map((header) => opened.traces.receive(header).isSampled)
   }
   assert.deepEqual(await decisions({}), [true, false, true])
@@ -56,7 +59,7 @@ it('samplers decide as OpenTelemetry says: the client first, if they are parent-
 })
 
 it('work in a span returns its result, and throws its error', async () => {
-  await using opened = await open({})
+  await using opened = open({})
   const span = opened.traces.start(opened.traces.receive(unsampled), 'collect')
   assert.equal(await span.within('download', async () => 7), 7)
   const broken = new Error('broken')
@@ -67,7 +70,7 @@ it('work in a span returns its result, and throws its error', async () => {
 })
 
 it('a task without a sampled trace has no spans, so its rows are not read', async () => {
-  await using opened = await open({})
+  await using opened = open({})
   const read = () => assert.fail('its rows are read')
   const records = { store: { attempts: read, events: read, entries: read }, accounts: new Map() }
   for (const trace of [null, unsampled, 'damaged'])
@@ -78,7 +81,7 @@ it('the end waits for what is still read, and ignores its failures', async () =>
   const read = Promise.withResolvers<void>()
   let isRead = false
   {
-    await using opened = await open({})
+    await using opened = open({})
     opened.traces.later(() => Promise.reject(new Error('away')))
     opened.traces.later(async () => {
       await read.promise

@@ -14,31 +14,23 @@ import {
   type TraceSettings,
   type Traces,
 } from '../core/trace.ts'
+import type { Outbound } from '../outbound.ts'
 import type { Log } from './log.ts'
+import { openExporter } from './otlp.ts'
 
 interface TraceOptions {
   settings: TraceSettings | null
   clock: Clock
   random: Random
   log: Log
+  outbound: Pick<Outbound, 'postTrusted'>
 }
 
-/** How long the end of the service waits for the collector. */
-const flushMs = 5_000
-
-/**
- * Sends spans to the collector of the operator. The libraries for that are loaded only if there is one. Disposing sends
- * what is left.
- */
-export async function openTraces({
-  settings,
-  clock,
-  random,
-  log,
-}: TraceOptions): Promise<{ traces: Traces } & AsyncDisposable> {
+/** Sends spans to the collector of the operator. Disposing sends what is left. */
+export function openTraces(options: TraceOptions): { traces: Traces } & AsyncDisposable {
+  const { settings, clock, random } = options
   if (settings === null) return { traces: noTraces, async [Symbol.asyncDispose]() {} }
-  const { openExporter } = await import('./otlp.ts')
-  const exporter = openExporter(settings, { log, clock, instance: hexOf(random, 8) })
+  const exporter = openExporter(settings, { ...options, instance: hexOf(random, 8) })
   const pending = new Set<Promise<void>>()
 
   const record = (span: EndedSpan): void => {
@@ -83,9 +75,7 @@ export async function openTraces({
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(pending)
-      const ended = new AbortController()
-      await Promise.race([exporter.close(), clock.sleep(flushMs, ended.signal)])
-      ended.abort()
+      await exporter[Symbol.asyncDispose]()
     },
   }
 }
