@@ -40,7 +40,7 @@ const listening = values.quick
   : { clients: 10_000, rounds: 5, changes: 500, idleSeconds: 20 }
 const news = values.quick ? { videos: 10, seconds: 5 } : { videos: 100, seconds: 20 }
 const engine = values.quick ? { rounds: 1, tasks: 100, floodSeconds: 3 } : { rounds: 3, tasks: 300, floodSeconds: 5 }
-const inFlight = values.quick ? { tasks: 10_000, seconds: 5, rounds: 1 } : { tasks: 100_000, seconds: 20, rounds: 3 }
+const inFlight = values.quick ? { tasks: 10_000, seconds: 5, rounds: 1 } : { tasks: 100_000, seconds: 20, rounds: 5 }
 const workers = values.quick ? { workerRounds: 1, workerTasks: 200 } : { workerRounds: 3, workerTasks: 800 }
 
 /** These take minutes and rarely change: they run only with `--only`. */

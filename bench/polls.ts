@@ -4,6 +4,8 @@ import { limitedToken, token } from './servers.ts'
 import { submitRequests } from './submits.ts'
 
 const connections = 32
+/** How many turns a comparison of nearly equal processes makes of one. */
+const turns = 4
 
 /** Random tasks of the whole store, so that no cache is warm. */
 export function pollRequests(ids: readonly string[], count: number, secret = token): string[] {
@@ -39,7 +41,7 @@ export async function benchPolls(
     async () => (await load({ port: app.port, connections, seconds, requests: limitedRequests })).perSecond,
     () => rate(app.port),
   )
-  const beside = { folder, rounds, rate }
+  const beside = { folder, requests, rounds, seconds }
   const metrics = await besideAnother(beside, { metrics: true })
   const seeing = await besideAnother(beside, { metrics: true, traces: true })
   const busy = await underSubmits(app.port, requests, { rounds, seconds })
@@ -68,7 +70,7 @@ export async function benchPolls(
       must: { atLeast: 0.95 },
       goal: 0.98,
       spread: metrics.spread,
-      detail: `of a poll without metrics; ${Math.round(metrics.ours)} against ${Math.round(metrics.limit)} a second, two processes on the same store`,
+      detail: `of a poll without metrics; ${Math.round(metrics.ours)} against ${Math.round(metrics.limit)} a second, two processes on the same store, ${rounds * turns} pairs`,
     },
     {
       name: 'poll with metrics and traces',
@@ -76,7 +78,7 @@ export async function benchPolls(
       unit: ' ×',
       must: { atLeast: 0.95 },
       spread: seeing.spread,
-      detail: `of a poll without both; ${Math.round(seeing.ours)} against ${Math.round(seeing.limit)} a second, two processes on the same store`,
+      detail: `of a poll without both; ${Math.round(seeing.ours)} against ${Math.round(seeing.limit)} a second, two processes on the same store, ${rounds * turns} pairs`,
     },
     {
       name: 'poll p99 while submitting',
@@ -92,18 +94,23 @@ export async function benchPolls(
 
 interface Beside {
   folder: string
+  requests: readonly string[]
   rounds: number
-  rate: (port: number) => Promise<number>
+  seconds: number
 }
 
-/** Two processes of the same age on the same store: one reports more to its operator. */
-async function besideAnother({ folder, rounds, rate }: Beside, more: { metrics?: true; traces?: true }) {
+/**
+ * Two processes of the same age on the same store: one reports more to its operator. They differ by less than the machine
+ * does from one second to the next, so they take turns often.
+ */
+async function besideAnother({ folder, requests, rounds, seconds }: Beside, more: { metrics?: true; traces?: true }) {
+  const rate = async (port: number) => (await load({ port, connections, seconds: seconds / turns, requests })).perSecond
   await using plain = await startServer({ kind: 'app', folder, store: 'sqlite' })
   await using other = await startServer({ kind: 'app', folder, store: 'sqlite', ...more })
   // Not counted: the code of a new process is not compiled yet.
-  for (const { port } of [plain, other]) await rate(port)
+  for (const { port } of [plain, other]) await load({ port, connections, seconds, requests })
   return await compare(
-    rounds,
+    rounds * turns,
     () => rate(other.port),
     () => rate(plain.port),
   )
