@@ -47,7 +47,7 @@ class LeaseLost extends Error {}
  * leaves the outcome of all of them unknown. A lower limit sends a queue that filled up during an outage more slowly.
  * Owners take turns: the few tasks of one do not wait for the many of another.
  */
-const maxUnsent = 8
+const maxUnsent = 6
 /** Other cleanups may succeed during an outage. */
 const cleanupCalmMs = 60_000
 

@@ -1,9 +1,9 @@
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import type { StoreMeter } from '../store.ts'
 import { isDamage, suspect } from './check.ts'
 import { type Failure, toProblem } from './failures.ts'
 import type { Unit, Verbs } from './verbs.ts'
-import type { UnitResult } from './writer.ts'
+import type { UnitResult, WriterData } from './writer.ts'
 
 /** The writer thread as the main thread uses it. */
 export interface Writer {
@@ -25,7 +25,10 @@ interface WriterEvents {
 
 /** Up to two batches are in flight, so that the writer does not wait for this thread. Later units wait for the next batch. */
 export function startWriter(path: string, on: WriterEvents): Writer {
-  const thread = new Worker(new URL('./writer.ts', import.meta.url), { workerData: { path } })
+  // Not the port of the thread: what has arrived can be taken from this one at any moment.
+  const { port1: results, port2 } = new MessageChannel()
+  const workerData: WriterData = { path, results: port2 }
+  const thread = new Worker(new URL('./writer.ts', import.meta.url), { workerData, transferList: [port2] })
   let waiting: Waiting[] = []
   const inFlight: { batch: Waiting[]; begun: number }[] = []
   let dead: Error | undefined
@@ -46,9 +49,9 @@ export function startWriter(path: string, on: WriterEvents): Writer {
     on.fatal(die(new Error(`the database ${path} is damaged (${message}); start again to have it checked`)))
   }
   const settle = (message: string) => {
+    const { batch: settled, begun } = inFlight.shift() ?? { batch: [], begun: undefined }
     on.commit()
     const outcomes = JSON.parse(message) as UnitResult[]
-    const { batch: settled, begun } = inFlight.shift() ?? { batch: [], begun: undefined }
     if (begun !== undefined) on.meter?.end(begun)
     flush()
     outcomes.forEach((outcome, at) => {
@@ -67,17 +70,27 @@ export function startWriter(path: string, on: WriterEvents): Writer {
     inFlight.length = waiting.length = 0
     return error
   }
+  /** Under load the event loop comes here only after many requests, and a committed attempt must not wait for them all. */
+  const settleArrived = () => {
+    for (let arrived = receiveMessageOnPort(results); arrived; arrived = receiveMessageOnPort(results))
+      settle(arrived.message)
+  }
   let closing = false
-  thread.on('message', settle)
-  thread.on('error', die)
+  results.on('message', settle).unref()
+  const end = (reason: Error): Error => {
+    settleArrived()
+    return die(reason)
+  }
+  thread.on('error', end)
   const exited = new Promise((resolve) => thread.once('exit', resolve)).then(() => {
-    const error = die(new Error('the writer thread ended'))
+    const error = end(new Error('the writer thread ended'))
     if (!closing) on.fatal(error)
   })
 
   return {
     write(verb, ...args) {
       return new Promise((resolve, reject) => {
+        settleArrived()
         if (dead) return reject(toProblem({ message: dead.message, errcode: 10 }))
         waiting.push({ unit: { verb, args } as Unit, resolve, reject })
         // Later writes of this turn of the event loop join the batch.

@@ -1,6 +1,6 @@
 import { getPriority, setPriority } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
-import { parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { type Failure, toFailure } from './failures.ts'
 import { prepareVerbs, type Unit } from './verbs.ts'
 
@@ -10,10 +10,18 @@ import { prepareVerbs, type Unit } from './verbs.ts'
  */
 export type UnitResult = { value: unknown } | { failure: Failure }
 
+export interface WriterData {
+  path: string
+  /** Where the results of each batch are sent. */
+  results: MessagePort
+}
+
+const { path, results } = workerData as WriterData
+
 // With few cores polls come before writes. Only on Linux, where a thread has a priority of its own. It is only lowered,
 // because an ordinary user may not raise it.
 if (process.platform === 'linux') setPriority(Math.min(19, getPriority() + 10))
-const database = new DatabaseSync(workerData.path)
+const database = new DatabaseSync(path)
 database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000')
 // A log of 16 MiB instead of 4: a page that many submits change is copied and synced less often.
 database.exec('PRAGMA wal_autocheckpoint = 4000')
@@ -25,10 +33,11 @@ const rollbackTo = database.prepare('ROLLBACK TO unit')
 parentPort?.on('message', (message: string | null) => {
   if (message === null) {
     database.close()
+    results.close()
     parentPort?.close()
     return
   }
-  parentPort?.postMessage(JSON.stringify(commit(JSON.parse(message))))
+  results.postMessage(JSON.stringify(commit(JSON.parse(message))))
 })
 
 function commit(units: Unit[]): UnitResult[] {
