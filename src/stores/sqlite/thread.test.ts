@@ -10,13 +10,18 @@ import { startWriter } from './thread.ts'
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-thread-'))
 after(() => rmSync(folder, { recursive: true }))
 
-function open(name: string, context: TestContext) {
+interface OpenOptions {
+  commit?: () => void
+  fatal?: (error: Error) => void
+}
+
+function open(name: string, context: TestContext, options: OpenOptions = {}) {
   const path = join(folder, name)
   {
     using database = new DatabaseSync(path)
     migrate(database)
   }
-  const writer = startWriter(path, { commit() {}, fatal: (error) => assert.fail(error) })
+  const writer = startWriter(path, { commit() {}, fatal: (error) => assert.fail(error), ...options })
   context.after(() => writer.close())
   return writer
 }
@@ -47,5 +52,16 @@ it('a writer that closes settles what was sent to it', async (context) => {
   await new Promise((resolve) => setImmediate(resolve))
   const [changed] = await Promise.all([first, writer.close()])
   assert.equal(changed, 0)
+  await assert.rejects(writer.write('trimNotices', 0, 1))
+})
+
+it('a reader that fails after a commit ends the service, and the write is settled', async (context) => {
+  const failures: string[] = []
+  const commit = () => {
+    throw new Error('the snapshot stays')
+  }
+  const writer = open('reader.db', context, { commit, fatal: ({ message }) => void failures.push(message) })
+  assert.equal(await writer.write('trimNotices', 0, 1), 0)
+  assert.deepEqual(failures, ['the snapshot stays'])
   await assert.rejects(writer.write('trimNotices', 0, 1))
 })

@@ -25,7 +25,7 @@ interface WriterEvents {
 
 /** Up to two batches are in flight, so that the writer does not wait for this thread. Later units wait for the next batch. */
 export function startWriter(path: string, on: WriterEvents): Writer {
-  // Not the port of the thread: what has arrived can be taken from this one at any moment.
+  // receiveMessageOnPort can't read from a Worker, so results have a port of their own.
   const { port1: results, port2 } = new MessageChannel()
   const workerData: WriterData = { path, results: port2 }
   const thread = new Worker(new URL('./writer.ts', import.meta.url), { workerData, transferList: [port2] })
@@ -50,7 +50,12 @@ export function startWriter(path: string, on: WriterEvents): Writer {
   }
   const settle = (message: string) => {
     const { batch: settled, begun } = inFlight.shift() ?? { batch: [], begun: undefined }
-    on.commit()
+    try {
+      on.commit()
+    } catch (thrown) {
+      // What was committed is settled nevertheless.
+      on.fatal(die(thrown instanceof Error ? thrown : new Error(String(thrown))))
+    }
     const outcomes = JSON.parse(message) as UnitResult[]
     if (begun !== undefined) on.meter?.end(begun)
     flush()
@@ -70,20 +75,20 @@ export function startWriter(path: string, on: WriterEvents): Writer {
     inFlight.length = waiting.length = 0
     return error
   }
-  /** Under load the event loop comes here only after many requests, and a committed attempt must not wait for them all. */
+  /** Under load the `message` event comes only after many requests. A committed attempt must not wait for them. */
   const settleArrived = () => {
     for (let arrived = receiveMessageOnPort(results); arrived; arrived = receiveMessageOnPort(results))
       settle(arrived.message)
   }
   let closing = false
   results.on('message', settle).unref()
-  const end = (reason: Error): Error => {
+  const settleAndDie = (reason: Error): Error => {
     settleArrived()
     return die(reason)
   }
-  thread.on('error', end)
+  thread.on('error', settleAndDie)
   const exited = new Promise((resolve) => thread.once('exit', resolve)).then(() => {
-    const error = end(new Error('the writer thread ended'))
+    const error = settleAndDie(new Error('the writer thread ended'))
     if (!closing) on.fatal(error)
   })
 
