@@ -55,6 +55,9 @@ const traced: TraceSettings = {
   mostWaiting: 2_048,
 }
 
+/** An abort ends it without an error. */
+const sleep = (ms: number, signal?: AbortSignal) => pause(ms, undefined, { ref: false, signal }).catch(() => {})
+
 async function serve(wanted: ServerKind): Promise<number> {
   if (wanted.kind === 'bare') {
     const body = Buffer.from(wanted.answer)
@@ -69,7 +72,7 @@ async function serve(wanted: ServerKind): Promise<number> {
   const { catalog } = loadConfig({ flags: {}, env: { FILMGATE_CONFIG: '/dev/null' } })
   const store = await openStore(wanted)
   const metrics = 'metrics' in wanted ? measure(catalog) : undefined
-  const clock = { now: () => Date.now(), sleep: (ms: number) => pause(ms, undefined, { ref: false }) }
+  const clock = { now: () => Date.now(), sleep }
   const random = openRandom()
   const log = {
     info() {},

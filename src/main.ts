@@ -143,7 +143,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const media = measureMedia(pool, metrics.work)
   const reaching = { ...others.outbound, allow: [...config.outboundAllow], see: upstreams.see }
   const outbound = stack.use(openOutbound(reaching))
-  // Closed before the store, which it reads to the end.
+  // Closed before outbound, which sends the spans, and before the store, from which they are read.
   const { traces } = stack.use(openTraces({ settings: config.traces, clock, random, log, outbound }))
   const showsLocal = config.role !== 'api'
   const accounts = openAccounts({

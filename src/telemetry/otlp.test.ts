@@ -131,6 +131,7 @@ it('spans wait for a collector that is down, and are sent once', async () => {
   assert.equal(names().length, 3)
   assert.deepEqual(lines, [
     `traces can't be sent to the collector {"error":"connection_failed","spans":1}`,
+    `traces can't be sent to the collector {"status":503,"retryAfter":"20","spans":2}`,
     'traces are sent again {"failures":2,"seconds":25}',
   ])
 })
@@ -148,6 +149,31 @@ it('a Retry-After without end is not followed for ever', async () => {
   await exporter[Symbol.asyncDispose]()
 })
 
+it('a batch that can never be sent is dropped once the queue is full', async () => {
+  const away: Posted = { error: 'connection_failed' }
+  const { exporter, names, pass } = open({ mostWaiting: 2 }, [away, away])
+  exporter.send(named('a'))
+  await pass(5_000)
+  exporter.send(named('b'))
+  await pass(5_000)
+  exporter.send(named('c'))
+  await pass(5_000)
+  assert.deepEqual(names(), ['a', 'a b', 'c'])
+  await exporter[Symbol.asyncDispose]()
+})
+
+it('a request is not much longer than collectors accept', async () => {
+  const { exporter, batches } = open()
+  const prompt = 'x'.repeat(2 ** 20)
+  for (let count = 0; count < 5; count += 1) exporter.send({ ...span, attributes: { prompt } })
+  exporter.send({ ...span, attributes: { prompt: prompt.repeat(5) } })
+  await exporter[Symbol.asyncDispose]()
+  assert.deepEqual(
+    batches.map((batch) => batch.names.length),
+    [3, 2, 1],
+  )
+})
+
 it('a batch that the collector refuses does not stop later ones', async () => {
   const { exporter, names, pass } = open({}, [{ status: 400, retryAfter: null }])
   exporter.send(named('a'))
@@ -159,14 +185,12 @@ it('a batch that the collector refuses does not stop later ones', async () => {
 })
 
 it('while the collector is down, the queue keeps no more than it may', async () => {
-  const { exporter, names, pass } = open({ mostWaiting: 2 }, [{ error: 'timed_out' }])
-  for (const name of ['a', 'b', 'c']) exporter.send(named(name))
-  await turn()
-  exporter.send(named('d'))
+  const { exporter, names, pass } = open({ mostWaiting: 3 }, [{ error: 'timed_out' }])
+  exporter.send(named('a'))
   await pass(5_000)
-  exporter.send(named('e'))
+  for (const name of ['b', 'c', 'd']) exporter.send(named(name))
   await exporter[Symbol.asyncDispose]()
-  assert.deepEqual(names(), ['a b', 'a b', 'e'])
+  assert.deepEqual(names(), ['a', 'a b c'])
 })
 
 it('the end does not wait for a collector that is down or never responds', async () => {
@@ -190,7 +214,7 @@ it('the end does not wait for a collector that is down or never responds', async
 it('a ratio keeps its share of the traces, by their ids alone', () => {
   const ids = Array.from(
     { length: 256 },
-    (_, at) => `${'7'.repeat(19)}${at.toString(16).padStart(2, '0')}${'0'.repeat(11)}`,
+    (_, at) => `${'7'.repeat(18)}${at.toString(16).padStart(2, '0')}${'0'.repeat(12)}`,
   )
   const share = (ratio: number) => {
     const { exporter } = open({ sampler: 'traceidratio', ratio })

@@ -24,10 +24,12 @@ interface Exporter extends AsyncDisposable {
   samples(traceId: string): boolean
 }
 
-/** So many spans are sent at once, without waiting for more. */
+/** The most spans in one request. So many are sent without waiting for more. */
 const batchSpans = 512
-/** The longest pause that a collector can ask for. */
-const mostPauseMs = 60_000
+/** About the largest request, in characters: collectors refuse large ones. */
+const batchLength = 4 * 2 ** 20
+/** How long to wait after a failure: at least, and at most if the collector asks for longer. */
+const [leastPauseMs, mostPauseMs] = [1_000, 60_000]
 /** How long disposing waits for the collector. */
 const flushMs = 5_000
 
@@ -35,52 +37,54 @@ const flushMs = 5_000
 export function openExporter(settings: TraceSettings, { log, clock, outbound, instance }: ExporterOptions): Exporter {
   const { url, sampler, ratio, delayMs, mostWaiting } = settings
   const headers = { ...settings.headers, 'content-type': 'application/json' }
-  const beforeSpans = beginning({ 'service.instance.id': instance, ...settings.resource })
+  const bodyStart = bodyStartOf({ 'service.instance.id': instance, ...settings.resource })
   const outage = openOutage({ log, clock, down: "traces can't be sent to the collector", up: 'traces are sent again' })
   const waiting: string[] = []
   const giveUp = new AbortController()
   /** Ends the wait for more spans. */
-  let enough = new AbortController()
-  /** How long the collector is left alone after a failure that may pass; 0 if there was none. */
+  let wake = new AbortController()
+  /** How long to wait before the next request, if the last one is to be repeated; otherwise 0. */
   let pauseMs = 0
   let isClosing = false
 
   const isFull = () => waiting.length >= Math.min(batchSpans, mostWaiting)
 
   async function sendBatch(): Promise<void> {
-    const spans = Math.min(waiting.length, batchSpans)
-    const body = `${beforeSpans}${waiting.slice(0, spans).join(',')}${afterSpans}`
+    const spans = batchOf(waiting)
+    const body = `${bodyStart}${waiting.slice(0, spans).join(',')}${bodyEnd}`
     const posted = await outbound.postTrusted(url, { headers, body }, giveUp.signal)
     const isAccepted = 'status' in posted && posted.status >= 200 && posted.status < 300
-    const mayPass = 'error' in posted || [429, 502, 503, 504].includes(posted.status)
     if (isAccepted) outage.worked()
-    else outage.failed({ ...posted, spans })
-    const asked = 'error' in posted ? undefined : parseRetryAfter(posted.retryAfter, clock.now())
-    pauseMs = mayPass ? Math.max(delayMs, Math.min(asked ?? 0, mostPauseMs)) : 0
-    // What the collector refuses for good would stop all later spans.
-    if (!mayPass) waiting.splice(0, spans)
+    else outage.failed({ ...posted, spans }, 'error' in posted ? posted.error : String(posted.status))
+    const isRepeated = 'error' in posted || [429, 502, 503, 504].includes(posted.status)
+    const retryAfterMs = 'error' in posted ? undefined : parseRetryAfter(posted.retryAfter, clock.now())
+    pauseMs = isRepeated ? Math.max(delayMs, leastPauseMs, Math.min(retryAfterMs ?? 0, mostPauseMs)) : 0
+    // A batch that always fails must not block the later ones.
+    if (!isRepeated || waiting.length >= mostWaiting) waiting.splice(0, spans)
   }
 
   async function run(): Promise<void> {
     while (!isClosing) {
-      enough = new AbortController()
-      if (pauseMs > 0 || !isFull()) await clock.sleep(pauseMs || delayMs, enough.signal)
+      wake = new AbortController()
+      if (pauseMs > 0 || !isFull()) await clock.sleep(pauseMs || delayMs, wake.signal)
       if (waiting.length > 0) await sendBatch()
     }
     while (waiting.length > 0 && pauseMs === 0) await sendBatch()
   }
 
-  const running = run().catch(() => {})
+  const running = run().catch((error) => {
+    if (!giveUp.signal.aborted) log.error('traces are no longer sent', { error })
+  })
   return {
     send(span) {
       if (waiting.length >= mostWaiting) return
       waiting.push(toText(span))
-      if (isFull() && pauseMs === 0) enough.abort()
+      if (isFull() && pauseMs === 0) wake.abort()
     },
     samples: (traceId) => sampler === 'always_on' || (sampler === 'traceidratio' && isInShare(traceId, ratio)),
     async [Symbol.asyncDispose]() {
       isClosing = true
-      enough.abort()
+      wake.abort()
       const ended = new AbortController()
       await Promise.race([running, clock.sleep(flushMs, ended.signal)])
       ended.abort()
@@ -89,18 +93,30 @@ export function openExporter(settings: TraceSettings, { log, clock, outbound, in
   }
 }
 
-/** By the random end of the id, so that every service with this ratio keeps the same traces. */
-function isInShare(traceId: string, ratio: number): boolean {
-  const digits = 13
-  return Number.parseInt(traceId.slice(-digits), 16) >= (1 - ratio) * 16 ** digits
+/** How many spans the next request has. */
+function batchOf(waiting: readonly string[]): number {
+  let length = 0
+  const end = waiting.findIndex((text, at) => {
+    length += text.length
+    return at === batchSpans || (at > 0 && length > batchLength)
+  })
+  return end === -1 ? waiting.length : end
 }
 
-function beginning(resource: Attributes): string {
+/**
+ * By the last 14 digits of the id, which are random: every service that follows OpenTelemetry's probability sampling keeps
+ * the same traces. The very last digit is left out, because a number is not exact enough.
+ */
+function isInShare(traceId: string, ratio: number): boolean {
+  return Number.parseInt(traceId.slice(-14, -1), 16) >= (1 - ratio) * 16 ** 13
+}
+
+function bodyStartOf(resource: Attributes): string {
   const described = JSON.stringify({ attributes: pairsOf(resource) })
   return `{"resourceSpans":[{"resource":${described},"scopeSpans":[{"scope":{"name":"filmgate"},"spans":[`
 }
 
-const afterSpans = ']}]}]}'
+const bodyEnd = ']}]}]}'
 
 /** The numbers of the protocol. */
 const kinds = { internal: 1, server: 2, client: 3 }
@@ -129,10 +145,10 @@ function nanosecondsOf(ms: number): string {
 }
 
 function pairsOf(attributes: Attributes) {
-  return Object.entries(attributes).map(([key, value]) => ({ key, value: typed(value) }))
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: toValue(value) }))
 }
 
-function typed(value: Attributes[string]) {
+function toValue(value: Attributes[string]) {
   if (typeof value === 'string') return { stringValue: value }
   if (typeof value === 'boolean') return { boolValue: value }
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value }
