@@ -165,6 +165,13 @@ it('an alias may have any name that is one, and places are written so that names
   )
 })
 
+it('the name of a model or an alias has no part that would change a path', () => {
+  for (const name of ['..', '.', 'a/../b', '../b', 'a/.'])
+    assert.match(mistakesOf(`aliases: { "${name}": studio }`).join(), /it is not a valid name; use letters/, name)
+  for (const name of ['.a', 'a..b', 'a/..b', '...', 'fal-ai/kling.3/pro'])
+    assert.deepEqual(mistakesOf(`aliases: { "${name}": studio }`), [], name)
+})
+
 it('a pattern of a token that fits no model is a warning', () => {
   const yaml = `
 aliases: { sora-2: studio }

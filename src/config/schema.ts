@@ -32,10 +32,11 @@ const accountName = {
   errorMessage: 'it is not a valid name; use letters, digits and . _ -',
 } as const
 
+/** Also a part of URLs, where a segment `.` or `..` would lead elsewhere. */
 export const modelName = {
   type: 'string',
-  pattern: '^[\\w.:/@-]{1,200}$',
-  errorMessage: 'the name has characters that are not allowed; use letters, digits and . _ : / @ -',
+  pattern: '^(?!(.*/)?\\.\\.?(/|$))[\\w.:/@-]{1,200}$',
+  errorMessage: 'it is not a valid name; use letters, digits and . _ : / @ -, and no part . or .. between slashes',
 } as const
 
 const onUnknown = {
