@@ -11,17 +11,19 @@ import { prepareVerbs } from '../src/stores/sqlite/verbs.ts'
 const owners = ['bench', 'second', 'third', 'fourth']
 
 /**
- * Fills a store with `count` tasks: one in ten is unfinished, half of these queued. None is due before the next century.
- * Returns the ids that the token of the bench may poll.
+ * Fills a store with `count` tasks: one in ten is unfinished, half of these queued. None is due before the next century; a service that
+ * starts there has doubts about that, so it generates them unless they are of a card that no account has. Returns the ids that the token of
+ * the bench may poll.
  */
-export function fillStore(folder: string, count: number): string[] {
+export function fillStore(folder: string, count: number, unfinishedCard = 'studio'): string[] {
   const ids: string[] = []
   fill(folder, count, (at, id, createdAt) => {
     const state = at % 10 > 0 ? 'completed' : at % 20 === 0 ? 'queued' : 'running'
     // All owners have equally many queued tasks.
     const owner = (state === 'queued' && owners[(at / 20) % owners.length]) || 'bench'
     if (owner === 'bench') ids.push(id)
-    return { ...exampleTask(id, createdAt, state), owner }
+    const card = state === 'completed' ? 'studio' : unfinishedCard
+    return { ...exampleTask(id, createdAt, state), owner, card }
   })
   return ids
 }

@@ -44,7 +44,7 @@ const inFlight = values.quick ? { tasks: 10_000, seconds: 5, rounds: 1 } : { tas
 const workers = values.quick ? { workerRounds: 1, workerTasks: 200 } : { workerRounds: 3, workerTasks: 800 }
 
 /** These take minutes and rarely change: they run only with `--only`. */
-const onDemand: ReadonlySet<string> = new Set(['webhooks'])
+const onDemand: ReadonlySet<string> = new Set(['webhooks', 'consoles'])
 
 interface Found {
   lines: Line[]
@@ -142,6 +142,13 @@ async function benchEmbedded(): Promise<Line[]> {
       }),
     engine: async () => (await import('./engine.ts')).benchEngine(join(folder, 'engine'), engine),
     'in-flight': async () => (await import('./in-flight.ts')).benchInFlight(folder, inFlight),
+    consoles: async () =>
+      (await import('./consoles.ts')).benchConsoles(folder, {
+        rounds,
+        seconds,
+        tasks,
+        watchSeconds: values.quick ? 6 : 15,
+      }),
     webhooks: async () =>
       (await import('./webhooks.ts')).benchWebhooks(join(folder, 'webhooks'), { rounds, live: 400 }),
   }

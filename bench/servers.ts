@@ -6,7 +6,7 @@ import { openDisk } from '../src/buckets/disk.ts'
 import { loadConfig } from '../src/config.ts'
 import type { Catalog } from '../src/core/catalog.ts'
 import { digestSecret, type Token } from '../src/core/token.ts'
-import type { TraceSettings } from '../src/core/trace.ts'
+import { alwaysTraced } from '../src/core/trace.fixture.ts'
 import { openRandom } from '../src/main/random.ts'
 import type { Media } from '../src/media/media.ts'
 import { openOutbound } from '../src/outbound.ts'
@@ -42,19 +42,6 @@ const limited: Token = {
   expiresAt: Date.now() + 86_400_000,
 }
 
-/** Polls send nothing there: they are not traced. */
-const traced: TraceSettings = {
-  url: 'http://127.0.0.1:9/v1/traces',
-  headers: {},
-  resource: { 'service.name': 'bench' },
-  sampler: 'always_on',
-  ratio: 1,
-  isParentBased: true,
-  showsPrompts: false,
-  delayMs: 5_000,
-  mostWaiting: 2_048,
-}
-
 /** An abort ends it without an error. */
 const sleep = (ms: number, signal?: AbortSignal) => pause(ms, undefined, { ref: false, signal }).catch(() => {})
 
@@ -79,7 +66,7 @@ async function serve(wanted: ServerKind): Promise<number> {
     warn() {},
     error: (event: string, fields?: object) => void process.stderr.write(`${event} ${JSON.stringify(fields)}\n`),
   }
-  const settings = 'traces' in wanted ? traced : null
+  const settings = 'traces' in wanted ? alwaysTraced : null
   const outbound = openOutbound({ allow: [] })
   const { traces } = openTraces({ settings, clock, random, log, outbound })
   const app = buildBareApp({

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 /*
  * `npm pack` runs this: it writes the published package's code to dist/, in the layout of the checkout, because Node strips no
  * types below node_modules. Types become spaces, so a stack trace names the lines of the sources. The package's exports, the
- * kit for adapters and their contract, have their types beside them.
+ * kit for adapters and their contract, have their types beside them. The console is built.
  */
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -38,7 +38,9 @@ for (const file of globSync('**/*.d.ts', { cwd: dist })) {
   writeFileSync(path, pointedToScripts(readFileSync(path, 'utf8')))
 }
 
-for (const file of ['package.json', 'assets', 'src/stores/migrations'])
+execFileSync(process.execPath, [join(root, 'console/build.js'), '--again'], { stdio: ['ignore', 2, 'inherit'] })
+
+for (const file of ['package.json', 'assets', 'console/dist', 'src/stores/migrations'])
   cpSync(join(root, file), join(dist, file), { recursive: true })
 
 /** Imports, and the URLs of threads and child processes. */

@@ -125,7 +125,8 @@ describe('what the client has no method for', () => {
     assert.deepEqual(await ask('DELETE', queued), { status: 200, fields: {} })
     assert.equal((await ask('GET', queued)).fields.status, 'cancelled')
     assert.equal((await ask('DELETE', queued)).status, 409)
-    upstream.setFaults({ speed: 1_000 })
+    // It begins to run after a second, and then has four left.
+    upstream.setFaults({ speed: 5_000 })
     await until('it runs', async () => (await ask('GET', running)).fields.status === 'running', 20)
     assert.equal((await ask('DELETE', running)).status, 409)
     upstream.setFaults({ speed: 0 })

@@ -9,6 +9,8 @@ interface TokenChange {
 /** What a secret opens. */
 export interface Credential {
   readonly token: Token
+  /** Of the secret: while one is replaced, a token has two. */
+  readonly digest: string
   /** When the secret or the token ends; null if neither ends. */
   readonly until: number | null
 }
@@ -94,7 +96,7 @@ export function openAccess(options: AccessOptions = {}): Access {
     // A configured secret wins over the same one in the store.
     const put = (digest: string, until: number | null) => {
       if (token.id === undefined || byDigest.get(digest)?.token.id !== undefined || !byDigest.has(digest))
-        byDigest.set(digest, { token, until })
+        byDigest.set(digest, { token, digest, until })
     }
     for (const { digest, until } of older) put(digest, sooner(until))
     put(token.digest, expiresAt)

@@ -4,8 +4,10 @@ import { type Combining, openCombining } from './config/declared.ts'
 import { readYaml } from './config/file.ts'
 import { Mistakes } from './config/mistakes.ts'
 import { readModels } from './config/models.ts'
+import { originsOf } from './config/origins.ts'
 import { type BucketPlace, checkPlaces, type Role, type StorePlace, secretsOf, warningsOf } from './config/places.ts'
 import { readPrices, warningsOfPrices } from './config/prices.ts'
+import { rereadChanged } from './config/reread.ts'
 import type { FileSettings } from './config/schema.ts'
 import { type SettingName, settings } from './config/settings.ts'
 import { readTokens, warningsOfPatterns } from './config/tokens.ts'
@@ -14,6 +16,7 @@ import type { AlarmReceivers } from './core/alarms.ts'
 import { buildCatalog, type Catalog } from './core/catalog.ts'
 import type { Handover } from './core/handover.ts'
 import type { PriceSettings } from './core/prices.ts'
+import type { RereadSettings, SettingOrigin } from './core/setting-origin.ts'
 import type { Token, UnknownParameters } from './core/token.ts'
 import type { TraceSettings } from './core/trace.ts'
 import type { SecretKey } from './core/vault.ts'
@@ -44,6 +47,8 @@ export interface Config {
   alarms: AlarmSettings
   /** Whether `/docs` and `/openapi.json` exist. */
   docs: boolean
+  /** Whether the operator's console is served, if it is built. */
+  console: boolean
   /** How many videos a token without a rate of its own may create in a minute; 0 is no limit. */
   ratePerMinute: number
   /** How many tasks of a project may wait, for tokens without a limit of their own; 0 is no limit. */
@@ -77,6 +82,10 @@ export interface Config {
   secretKeys: readonly SecretKey[]
   /** All secrets in plain text, which the log removes. */
   secrets: readonly string[]
+  /** Every value, and where it comes from. */
+  origins: readonly SettingOrigin[]
+  /** The same as a start would read it now: the file may have been changed. */
+  reread(): RereadSettings
   /** What works but is probably a mistake, for the operator. */
   warnings: readonly string[]
   /** The same about names of models, of which more may exist than are configured. */
@@ -104,7 +113,8 @@ const unshown: readonly SettingName[] = [
 ]
 
 /** Throws `Mistakes` with every mistake. A flag wins over its variable. */
-export function loadConfig({ flags, env, members = providers }: ConfigSources): Config {
+export function loadConfig(sources: ConfigSources): Config {
+  const { flags, env, members = providers } = sources
   const mistakes = new Mistakes()
   const raw = (name: SettingName) => {
     const setting = settings[name]
@@ -128,7 +138,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   if (webhookToken !== null && raw('usage-webhook').text === undefined)
     mistakes.add(raw('usage-webhook-token').where, 'there is no URL for this token', 'set FILMGATE_USAGE_WEBHOOK, too')
   const alarms = readAlarms(read, raw, mistakes)
-  const [docs, azure] = [read('docs'), read('azure')]
+  const [docs, azure, console] = [read('docs'), read('azure'), read('console')]
   const [unknownParameters, corsOrigins] = [read('unknown-parameters'), read('cors-origins')]
   const [operatorPort, trustedProxies] = [read('operator-port'), read('trusted-proxies')]
   if (operatorPort === port && port !== 0)
@@ -157,6 +167,20 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
   const prices = readPrices(file, mistakes)
   mistakes.throwIfAny()
   const catalog = buildCatalog(cards, aliases, defaultModel)
+  const allSecrets = [
+    ...secrets,
+    ...keys,
+    ...secretsOf(places.store),
+    ...(webhookToken === null ? [] : [webhookToken]),
+    // The URLs contain tokens.
+    ...[alarms.webhook?.url, alarms.webhook?.secret, alarms.slack].flatMap((secret) => secret ?? []),
+    ...secretsIn(raw('secret-key').text),
+    ...secretHeaders(traces?.headers ?? {}),
+  ]
+  const origins = originsOf({
+    ...{ raw, env, members, file, mistakes, secrets: allSecrets },
+    unshown: [...unshown, 'token', 'operator-token'],
+  })
   return {
     host,
     port,
@@ -170,6 +194,7 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     usageWebhook: webhookUrl === null ? null : { url: webhookUrl, token: webhookToken },
     alarms,
     docs,
+    console,
     ratePerMinute,
     queued,
     storedBytes,
@@ -185,20 +210,27 @@ export function loadConfig({ flags, env, members = providers }: ConfigSources): 
     combining: openCombining({ file, accounts: accounts.list, members, given }),
     traces,
     secretKeys,
-    secrets: [
-      ...secrets,
-      ...keys,
-      ...secretsOf(places.store),
-      ...(webhookToken === null ? [] : [webhookToken]),
-      // The URLs contain tokens.
-      ...[alarms.webhook?.url, alarms.webhook?.secret, alarms.slack].flatMap((secret) => secret ?? []),
-      ...secretsIn(raw('secret-key').text),
-      ...secretHeaders(traces?.headers ?? {}),
-    ],
+    secrets: allSecrets,
+    origins,
+    reread: rereadChanged([mistakes.file, ...keyFilesOf(members, env)], () => rereadOrigins(sources)),
     prices,
     outboundAllow,
     warnings: [...warnings, ...warningsOf(places)],
     warningsOfModels: (all) => [...warningsOfPatterns(patterns, all, mistakes), ...warningsOfPrices(prices, all)],
+  }
+}
+
+/** The key files of vendors: a start fails without them. */
+function keyFilesOf(members: Readonly<Record<string, Member>>, env: ConfigSources['env']): string[] {
+  return Object.values(members).flatMap(({ key }) => (key?.isFile && env[key.variable]?.trim()) || [])
+}
+
+function rereadOrigins(sources: ConfigSources): RereadSettings {
+  try {
+    return { origins: loadConfig(sources).origins, mistakes: [] }
+  } catch (error) {
+    if (error instanceof Mistakes) return { origins: null, mistakes: error.list }
+    throw error
   }
 }
 

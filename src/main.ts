@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { availableParallelism, hostname } from 'node:os'
+import { fileURLToPath } from 'node:url'
 import { followTokens } from './access/follow.ts'
 import { gatherTokens, generateToken, requireToken } from './access/tokens.ts'
 import { openAccess } from './access.ts'
@@ -19,6 +20,8 @@ import { openStoredBytes } from './api/stored-bytes.ts'
 import type { Bucket } from './buckets/bucket.ts'
 import { explainS3, openDisk, openS3, probe } from './buckets/index.ts'
 import type { Config } from './config.ts'
+import { type Console, openConsole } from './console/console.ts'
+import { findConsoleFiles } from './console/files.ts'
 import type { AlarmKind } from './core/alarms.ts'
 import { openBounded } from './core/bounded.ts'
 import type { Clock, Random } from './core/clock.ts'
@@ -38,6 +41,7 @@ import { checkCurrency } from './main/currency.ts'
 import { openFreeSpace } from './main/free-space.ts'
 import { openKeptAlarms } from './main/kept-alarms.ts'
 import { measureBucket, measureMedia, measureStore, measureUpstream } from './main/measured.ts'
+import { mediaOriginsOf } from './main/media-origins.ts'
 import { limitConnections, openFilesLeft } from './main/open-files.ts'
 import { openRandom } from './main/random.ts'
 import { findReadOnly, openStartWrites } from './main/start-writes.ts'
@@ -60,6 +64,8 @@ export interface Service extends AsyncDisposable {
   readonly url: string
   /** The address of the routes for operators, if they have a listener of their own. */
   readonly operatorUrl: string | null
+  /** The operator's console; null if it is off. */
+  readonly webConsole: Pick<Console, 'createCode' | 'isBuilt'> | null
   /** The secrets of the tokens that this start generated, because there were none. */
   readonly firstSecret: string | null
   readonly operatorSecret: string | null
@@ -82,6 +88,8 @@ export interface World {
   maxVideoBytes: number
   /** How often a process looks for alarms. */
   alarmLookMs: number
+  /** The built console. */
+  consoleFolder: string
 }
 
 /** How often a busy process looks for work in a shared database. A new task waits for less than that. */
@@ -101,10 +109,11 @@ const world: World = {
   outbound: {},
   maxVideoBytes: 4 * 2 ** 30,
   alarmLookMs: 15_000,
+  consoleFolder: fileURLToPath(new URL('../console/dist', import.meta.url)),
 }
 
 export async function start(given: Config, changes: Partial<World> = {}): Promise<Service> {
-  const { random, writeLog, members, maxVideoBytes, alarmLookMs, ...others } = { ...world, ...changes }
+  const { random, writeLog, members, maxVideoBytes, alarmLookMs, consoleFolder, ...others } = { ...world, ...changes }
   const failure = Promise.withResolvers<Error>()
   await using stack = new AsyncDisposableStack()
 
@@ -126,7 +135,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   stack.use(opened)
   time = clock
   const startWrites = stack.use(openStartWrites({ clock, log }))
-  const sealed = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
+  const { sealed, ...secrets } = await sealStore(opened, { config, folder, random, log, write: startWrites.do })
   const store = measureStore(sealed, metrics)
   await checkCurrency(store, config.prices, log)
   const bucket = measureBucket(await openBucket(config, folder), metrics.work)
@@ -211,7 +220,12 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const reserve = { folder: given.data, reserveBytes: config.diskReserveBytes }
   const checkSpace = openFreeSpace({ ...reserve, clock, log, alarms, machine })
   const stored = openStoredBytes({ store, bucketLimit: config.bucketLimit, clock, log, alarms })
+  const files = findConsoleFiles({ folder: consoleFolder, mediaOrigins: mediaOriginsOf(config) })
+  const { version } = build
+  const hasConsole = config.console && config.role !== 'worker'
+  const webConsole = hasConsole ? openConsole({ ...secrets, files, access, store, clock, random, log, version }) : null
   const api: AppDependencies = {
+    ...(webConsole && { webConsole }),
     catalog: config.catalog,
     access,
     ...(following && { catchUp: following.catchUp }),
@@ -226,6 +240,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     traces,
     accounts: accounts.shown,
     declared,
+    providers: Object.keys(members).filter((name) => !members[name]?.needsNothing),
     async testAccount(name) {
       const account = declared.configOf(name)
       const now = () => clock.now()
@@ -248,13 +263,14 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     bucketLimit: config.bucketLimit,
     stored,
     service: { name: identity || machine, ...build },
+    settings: { origins: given.origins, reread: given.reread },
     trustedProxies: config.trustedProxies,
     metrics,
     metricsAllow: config.metricsAllow,
   }
   const operatorPort = config.role === 'worker' ? null : config.operatorPort
   const app = buildApp({ ...api, ...limitConnections(clock, log), servesOperators: operatorPort === null })
-  const operatorApp = operatorPort === null ? null : buildOperatorApp(api)
+  const operatorApp = operatorPort === null ? null : buildOperatorApp(api, () => portOf(app.server.address()))
   const closings = [app, ...(operatorApp ? [operatorApp] : [])].map((server) => openClosing(server, clock))
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
@@ -308,6 +324,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   return {
     url: addressOf(app.server.address(), config.host),
     operatorUrl: operatorApp && addressOf(operatorApp.server.address(), config.host),
+    webConsole,
     firstSecret,
     operatorSecret,
     readOnly,
@@ -364,12 +381,12 @@ interface Sealing extends Pick<Places, 'folder' | 'random' | 'log'> {
 }
 
 /** The store with its secrets encrypted. Throws if there are secrets that no key of this process can read. */
-async function sealStore(store: Store, { config, folder, random, log, write }: Sealing): Promise<Store> {
+async function sealStore(store: Store, { config, folder, random, log, write }: Sealing) {
   const file = config.store.kind === 'sqlite' ? folder.secretKey : null
   const keys = openSecretKeys({ given: config.secretKeys, file, random })
   const vault = openVault(keys, random)
   await renewSecrets({ store, keys, vault, file, write, log })
-  return withSealedSecrets(store, { vault, warn: log.warn })
+  return { sealed: withSealedSecrets(store, { vault, warn: log.warn }), keys, vault }
 }
 
 function openBucket({ bucket: place }: Config, folder: DataFolder): Promise<Bucket> {
@@ -386,11 +403,14 @@ async function warnOfBucket(bucket: Bucket, log: Log): Promise<void> {
   }
 }
 
+function portOf(address: ReturnType<Server['address']>): number | undefined {
+  return typeof address === 'object' ? address?.port : undefined
+}
+
 function addressOf(address: ReturnType<Server['address']>, host: string): string {
-  const port = typeof address === 'object' ? address?.port : undefined
   // "Every interface" is not an address for requests.
   const name = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host)
-  return `http://${name}:${port}`
+  return `http://${name}:${portOf(address)}`
 }
 
 /**

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { createCanvas } from '@napi-rs/canvas'
 import { OpenAI, toFile } from 'openai-7.53'
 import { difference, everyPicture } from '../src/media/footage.fixture.ts'
-import { startService, type TestService, token, until } from './service.ts'
+import { operatorToken, startService, type TestService, token, until } from './service.ts'
 
 /* Derived videos with the official SDK: remix, edit and extend. */
 
@@ -20,7 +20,7 @@ let source: OpenAI.Video
 let sourceBytes: Buffer
 
 before(async () => {
-  service = await startService({ yaml })
+  service = await startService({ yaml, env: { FILMGATE_OPERATOR_TOKEN: operatorToken } })
   openai = new OpenAI({ apiKey: token, baseURL: `${service.url}/v1`, maxRetries: 0 })
   source = await create({ seed: 7 })
   await completed(source)
@@ -62,6 +62,8 @@ describe('remix', () => {
     assert.deepEqual([prompt, from], ['at night', source.id])
     const polled = await completed(made)
     assert.deepEqual([polled.remixed_from_video_id, polled.prompt], [source.id, 'at night'])
+    const task = await service.operator(`/tasks/${made.id}`)
+    assert.deepEqual([task.source, task.has_image], [{ kind: 'remix', video: source.id }, false])
     const [[original], [remixed]] = [await picturesOf(sourceBytes), await picturesOf(await bytesOf(made.id))]
     const alone = await create({ prompt: 'at night', seed: 7 })
     await completed(alone)
@@ -83,6 +85,8 @@ describe('remix', () => {
     }
     const image = await create({ prompt: 'x', input_reference: await toFile(await canvas.encode('png'), 'a.png') })
     await completed(image)
+    const task = await service.operator(`/tasks/${image.id}`)
+    assert.deepEqual([task.source, task.has_image], [null, true])
     const remix = { prompt: 'y', seed: 3 } as unknown as { prompt: string }
     const made = await openai.videos.remix(image.id, remix)
     // It has its own copy by now.

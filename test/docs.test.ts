@@ -64,16 +64,7 @@ it('the address of the service leads a browser to the reference, and a client no
 })
 
 describe('the pages', () => {
-  it('have every operation, and no link that leads nowhere', async () => {
-    const reference = await page('/docs')
-    const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as Document
-    const operations = operationsOf(document)
-    assert.ok(operations.size > 30)
-    for (const [id, { operation }] of operations) {
-      const { summary } = operation
-      assert.ok(reference.includes(` id="${id}"`), id)
-      assert.ok(reference.includes(summary.replaceAll("'", '&#39;')), summary)
-    }
+  it('have no link that leads nowhere', async () => {
     for (const html of await everyPage()) {
       const ids = new Set([...html.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id))
       for (const link of new Set(linksOf(html))) {
@@ -83,24 +74,12 @@ describe('the pages', () => {
     }
   })
 
-  it('list the codes of failed videos that docs/api.md lists, and no code that stays inside', async () => {
-    const [table = '', failures = ''] = (await page('/docs')).split(' id="failures"')
-    const listed = failures.slice(0, failures.indexOf('</table>')).matchAll(/<td><code>(\w+)<\/code>/g)
-    const api = readFileSync(join(root, 'docs', 'api.md'), 'utf8')
-    const said = /^A failed task has the reason in `error\.code`:([\s\S]*?)\n\n/m.exec(api)?.[1] ?? ''
-    assert.deepEqual(
-      [...listed].map(([, code]) => code).toSorted(),
-      [...said.matchAll(/`(\w+)`/g)].map(([, code]) => code).toSorted(),
-    )
-    assert.ok(table.includes(' id="idempotency_key_reused"') && !table.includes(' id="idempotency_key_taken"'))
+  it('lead to the document, if there is no reference to read', async () => {
+    const html = await page('/docs')
+    for (const path of ['/openapi.json', '/docs/models', '/llms.txt']) assert.ok(html.includes(`href="${path}"`), path)
   })
 
-  it('show the example of a response', async () => {
-    const [, remix = ''] = (await page('/docs')).split(' id="remixVideo"')
-    assert.match(remix.slice(0, remix.indexOf('</section>')), /&quot;remixed_from_video_id&quot;: &quot;video_/)
-  })
-
-  it('run nothing and fetch nothing, and say so to the browser', async () => {
+  it('run nothing, fetch nothing but the sample, and say so to the browser', async () => {
     for (const path of ['/docs', '/docs/models', '/docs/models/studio', '/docs/models/nothing']) {
       const answer = await fetch(service.url + path)
       const html = await answer.text()
@@ -112,6 +91,30 @@ describe('the pages', () => {
       assert.match(answer.headers.get('content-type') ?? '', /^text\/html; charset=utf-8/)
       assert.doesNotMatch(html, /<script|<img|<link|<iframe|@import|url\(|<[^>]*\s(on\w+|style)=/i)
     }
+  })
+
+  it('have a sample video, which a browser reads as a whole or in parts', async () => {
+    for (const name of ['studio', 'sora-2', 'acme/still']) {
+      const html = await modelPage(name)
+      assert.match(html, /<video src="\/docs\/sample\.mp4" [^>]*controls/, name)
+      assert.equal(html.includes('generates its own pictures'), name === 'acme/still', name)
+    }
+    const policy = (await fetch(`${service.url}/docs/models/studio`)).headers.get('content-security-policy') ?? ''
+    assert.match(policy, /; media-src 'self';/)
+    const whole = await fetch(`${service.url}/docs/sample.mp4`)
+    const bytes = Buffer.from(await whole.arrayBuffer())
+    assert.deepEqual([whole.status, whole.headers.get('content-type')], [200, 'video/mp4'])
+    assert.equal(bytes.toString('latin1', 4, 8), 'ftyp')
+    assert.ok(bytes.length < 400_000, `${bytes.length} bytes`)
+    const ranged = (range: string) => fetch(`${service.url}/docs/sample.mp4`, { headers: { range } })
+    const part = await ranged('bytes=4-7')
+    assert.deepEqual([part.status, part.headers.get('content-range')], [206, `bytes 4-7/${bytes.length}`])
+    assert.equal(await part.text(), 'ftyp')
+    const rest = await ranged(`bytes=${bytes.length - 3}-`)
+    assert.deepEqual([rest.status, (await rest.arrayBuffer()).byteLength], [206, 3])
+    assert.equal((await ranged(`bytes=${bytes.length}-`)).status, 200)
+    const known = { 'if-none-match': whole.headers.get('etag') ?? '' }
+    assert.equal((await fetch(`${service.url}/docs/sample.mp4`, { headers: known })).status, 304)
   })
 
   it("show a model's name and description as text, whatever is in them", async () => {
@@ -134,7 +137,6 @@ describe('the pages', () => {
       return /curl (?:-fsS )?(\S*)\/v1\/videos\b/.exec(await text(...(answer as Parameters<typeof text>)))?.[1]
     }
     assert.equal(await asked('films.example:8443', { 'x-forwarded-proto': 'https' }), 'https://films.example:8443')
-    for (const host of ['a.example', 'b.example']) assert.equal(await asked(host, {}, '/docs'), `http://${host}`)
     assert.equal(await asked('[::1]:8484'), 'http://[::1]:8484')
     for (const host of ['a"><script>', "a';touch harmed;'", 'a b', 'a$(id)', 'a/b', 'user@host', '-o'])
       assert.equal(await asked(host), `http://127.0.0.1:${port}`, host)
@@ -146,6 +148,37 @@ describe('the pages', () => {
       assert.ok(html.includes(told), told)
     assert.match(await modelPage('sora-2'), /Alias of[\s\S]*href="\/docs\/models\/studio"/)
   })
+})
+
+it('the document lists the codes of failed videos that docs/api.md lists', async () => {
+  const { info } = (await (await fetch(`${service.url}/openapi.json`)).json()) as Document
+  const listed = info.description.matchAll(/^\| `(\w+)` \|/gm)
+  const api = readFileSync(join(root, 'docs', 'api.md'), 'utf8')
+  const said = /^A failed task has the reason in `error\.code`:([\s\S]*?)\n\n/m.exec(api)?.[1] ?? ''
+  assert.deepEqual(
+    [...listed].map(([, code]) => code).toSorted(),
+    [...said.matchAll(/`(\w+)`/g)].map(([, code]) => code).toSorted(),
+  )
+})
+
+it('llms.txt has every route and model with a link, at the address of the request, and nothing of a name as markup', async () => {
+  const answer = await fetch(`${service.url}/llms.txt`)
+  assert.match(answer.headers.get('content-type') ?? '', /^text\/plain; charset=utf-8/)
+  const summary = await answer.text()
+  const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as Document
+  const operations = operationsOf(document)
+  assert.ok(operations.size > 30)
+  for (const [id, { method, path: at, operation }] of operations)
+    assert.ok(
+      summary.includes(
+        `- [${method} ${at}](${service.url}/docs#tag/${String(operation.tags[0]).toLowerCase()}/${id}): ${operation.summary}\n`,
+      ),
+      id,
+    )
+  assert.ok(summary.startsWith('# Filmgate\n\n> One Videos API in front of every video model\n'))
+  const links = [...summary.matchAll(/\]\((\S+?)(#[\w/]+)?\)/g)].map(([, link = '']) => new URL(link, service.url).href)
+  for (const link of new Set(links)) assert.equal((await fetch(link)).status, 200, link)
+  assert.ok(summary.includes('\\<script\\>alert(1)') && !/[^\\]<script|\u202e/.test(summary))
 })
 
 /** As it comes out when it is copied from the page. */

@@ -22,6 +22,15 @@ export function operationsOf(document: Document): Map<string, Named> {
   return new Map(named.map((one) => [one.operation.operationId, one]))
 }
 
+/** The fields of an object, and those of objects in it behind a dot. */
+export function fieldsOf({ properties = {} }: Schema, prefix = ''): { name: string; schema: Schema }[] {
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const inner = schema.items?.properties ? schema.items : schema
+    const dot = inner === schema ? '.' : '[].'
+    return [{ name: prefix + name, schema }, ...fieldsOf(inner, `${prefix}${name}${dot}`)]
+  })
+}
+
 /** Returns a check that throws unless a value matches a schema. A `$ref` leads into the document. */
 export function openChecks(document: Document) {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true })

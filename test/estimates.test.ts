@@ -81,6 +81,26 @@ it('a queued video has its position, over all owners in turn, and an estimate of
   assert.deepEqual((await poll(stage, own[1]?.id ?? '')).told, [300, 2])
 })
 
+it('a quote has the position and the time of the next video, and nothing of how much others have waiting', async () => {
+  await using stage = await openStage()
+  await past(stage, 100)
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ model: 'studio', prompt: 'a fox' })
+  const quote = async (token: string) => {
+    // The queue is read again.
+    stage.clock.advance(1_000)
+    const answer = await stage.fetch('/v1/videos/quote', { method: 'POST', headers, body, token })
+    const { eta, queue_position: position } = (await answer.json()) as Video
+    return [eta, position]
+  }
+  await stage.queued('1')
+  assert.deepEqual(await quote('alice'), [300, 2])
+  assert.deepEqual(await quote('bob'), [300, 2])
+  for (let at = 2; at <= 9; at += 1) await stage.queued(String(at))
+  assert.deepEqual(await quote('bob'), [300, 2])
+  assert.deepEqual(await quote('alice'), [1_100, 10])
+})
+
 it('a list says the same as polls do, although nobody polled', async () => {
   await using stage = await openWorld()
   await past(stage, 100)

@@ -34,6 +34,7 @@ interface Shown {
   error: { code: string; message: string; param: string | null }
   data: (Shown & { action: string; target: string; before: Shown | null; after: Shown | null })[]
   unused: string[]
+  providers: string[]
   state: string
   seen: string
 }
@@ -78,6 +79,8 @@ it('an account that is added generates videos at once, and still does after a re
   await using upstream = await startUpstream()
   await using service = await startService({ members })
   assert.equal((await service.submit(film)).status, 404)
+  const { providers: addable } = (await call(service, '/accounts')).body
+  assert.deepEqual([addable.includes('sim-none'), addable.includes('studio')], [true, false])
   const made = await addAccount(service, upstream)
   assert.deepEqual(
     [made.source, made.mode, made.key_set, made.key_hint, made.concurrency],
@@ -365,6 +368,65 @@ tokens: [{ name: a, secret: a-secret-of-a-0123456789, models: [sim-*, none-*] }]
   await service.restart(yaml.replace('sim-none: { price: [{ unit: second, price: "1" }] }, ', ''))
   assert.deepEqual(ofModels().slice(0, 2), unknown)
   assert.match(ofModels().join(), /prices: models without a price are refused \(sim-none\)/)
+})
+
+it('a model is paused, and has a price of its own', async () => {
+  await using service = await startService({ members, yaml: 'prices: {}' })
+  const set = (settings: object) => call(service, '/models', { name: 'studio', settings })
+  const quote = async () => {
+    const headers = { 'content-type': 'application/json' }
+    const asked = { method: 'POST', headers, body: JSON.stringify(quick) }
+    const answer = await service.fetch('/v1/videos/quote', asked)
+    return ((await answer.json()) as { price: { cost: number; currency: string } | null }).price
+  }
+  assert.equal((await set({ paused: true })).status, 200)
+  const refused = await service.submit(quick)
+  assert.equal(refused.status, 404)
+  assert.match(await refused.text(), /The model 'studio' is paused by the operator\. Use another model/)
+  const shown = (await (await service.fetch('/v1/models/studio')).json()) as { paused?: boolean }
+  assert.equal(shown.paused, true)
+  const wrong = await set({ price: [{ unit: 'second', price: 'much' }] })
+  assert.equal(wrong.status, 400)
+  assert.equal((await set({ price: [{ unit: 'second', price: '0.05' }] })).status, 200)
+  assert.deepEqual(await quote(), { cost: 0.05, currency: 'USD' })
+  assert.equal((await service.finish(await submit(service, quick))).status, 'completed')
+  assert.equal((await call(service, '/models/studio', null, 'DELETE')).status, 200)
+  assert.notEqual((await quote())?.cost, 0.05)
+})
+
+it('a change of a model leaves the settings that it does not name', async () => {
+  await using service = await startService({ members, yaml: 'models: { filed: { account: studio } }' })
+  const change = (name: string, settings: object) => call(service, `/models/${name}`, { settings })
+  const price = [{ unit: 'second', price: '0.05' }]
+  // At once: neither of them has read what the other one wrote.
+  const both = await Promise.all([change('studio', { paused: true }), change('studio', { price })])
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    [200, 200],
+  )
+  const shown = async (name: string) => {
+    const { data } = (await call(service, '/models')).body as unknown as {
+      data: { name: string; source: string; settings: object | null }[]
+    }
+    const found = data.find((one) => one.name === name)
+    return [found?.source, found?.settings]
+  }
+  assert.deepEqual(await shown('studio'), ['store', { paused: true, price }])
+  const entries = async () => (await call(service, '/audit?limit=100')).body.data.length
+  const before = await entries()
+  assert.equal((await change('studio', { paused: true, size: null })).status, 200)
+  assert.equal(await entries(), before, 'a change of nothing has an entry')
+  assert.equal((await change('studio', { paused: null })).status, 200)
+  assert.deepEqual(await shown('studio'), ['store', { price }])
+  assert.equal((await change('studio', { price: null })).body.source, 'provider')
+  assert.deepEqual(await shown('studio'), ['provider', null])
+  // A model of the operator's own needs an account.
+  await call(service, '/models', { name: 'my/own', settings: { account: 'studio' } })
+  assert.equal((await change('my/own', { account: null })).status, 400)
+  assert.deepEqual(await shown('my/own'), ['store', { account: 'studio' }])
+  assert.match((await change('filed', { paused: true })).body.error.message, /is set in filmgate\.yaml/)
+  assert.deepEqual((await change('nothing', { paused: true })).status, 404)
+  assert.equal((await change('studio', { colour: 'red' })).status, 400)
 })
 
 it('the command line declares models and aliases', async () => {

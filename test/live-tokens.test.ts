@@ -242,6 +242,20 @@ it('a token with ranges is refused from other addresses', async () => {
   assert.equal((await read(secret, `/v1/videos/${video}`)).status, 401)
 })
 
+it('an operator can not lock themselves out by the ranges of their own token', async () => {
+  const admin = await create({ name: 'far away', kind: 'operator' })
+  const change = async (ranges: string[]) => {
+    const headers = { authorization: `Bearer ${admin.secret}`, 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body: JSON.stringify({ ip_ranges: ranges }) }
+    const response = await service.fetch(`/operator/v1/tokens/${admin.id}`, init)
+    return { status: response.status, text: await response.text() }
+  }
+  const refused = await change(['192.0.2.0/24'])
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /must include the address that you use, 127\.0\.0\.1/)
+  assert.equal((await change(['127.0.0.0/8'])).status, 200)
+})
+
 it('tokens of the configuration are listed first, and can not be changed here', async () => {
   const { body } = await call('/tokens?limit=100')
   const configured = body.data.filter(({ source }) => source === 'config')
@@ -318,6 +332,8 @@ it('an operator token that is a viewer reads everything, and changes nothing', a
   const viewer = await create({ kind: 'operator', role: 'viewer' })
   for (const path of ['/tokens', '/audit', '/accounts'])
     assert.equal((await call(path, undefined, viewer.secret)).status, 200)
+  const quote = await call('/quote', { model: 'studio', prompt: 'a fox' }, viewer.secret)
+  assert.equal(quote.status, 200, 'a quote changes nothing')
   const refused = await call('/tokens', { name: 'never' }, viewer.secret)
   assert.deepEqual([refused.status, refused.body.error.code], [403, 'permission_denied'])
   const admin = await create({ kind: 'operator' })

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
 import { after, before, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { fieldsOf } from '../src/api/docs/fields.ts'
 import { sampleOf } from '../src/api/docs/sample.ts'
 import type { Document } from '../src/api/openapi/document.ts'
 import { loadConfig } from '../src/config.ts'
-import { openChecks, operationsOf } from './document.ts'
+import { fieldsOf, openChecks, operationsOf } from './document.ts'
 import { startService, type TestService } from './service.ts'
 
 /* GET /openapi.json fits the routes of the service, and the rules of OpenAPI 3.1. */
@@ -56,9 +55,12 @@ it('the check of every request compiles: a service compiles it only at the first
   for (const [name, check] of checks) assert.doesNotThrow(check, name)
 })
 
-/** Routes that are not in the document: the first one redirects to it, the others only return an error. */
+/** Routes that are not in the document: one redirects to it, the console's are for its own pages, the others only return an error. */
 const refused = [
   'GET /',
+  'GET /console/session',
+  'POST /console/session',
+  'DELETE /console/session',
   'GET /v1/videos/characters',
   'POST /v1/videos/characters',
   'GET /v1/videos/characters/:id',
@@ -170,6 +172,8 @@ it('FILMGATE_DOCS=off leaves no trace of it, and anything but on and off is a mi
     '/docs/models',
     '/docs/models/studio',
     '/docs/images/1280x720.png',
+    '/docs/sample.mp4',
+    '/llms.txt',
   ]) {
     const answer = await fetch(silent.url + path, { headers: { accept: 'text/html' } })
     const { error } = (await answer.json()) as { error: { code: string } }

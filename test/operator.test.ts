@@ -36,7 +36,7 @@ before(async () => {
   mkdirSync(data)
   {
     await using store = await openSqlite({ folder: data, now: Date.now(), onFatal: assert.fail })
-    for (let count = 0; count < 12; count += 1) held.push(await hold(store))
+    for (let count = 0; count < 13; count += 1) held.push(await hold(store))
     orphan = await leaveBehind(store)
     patient = await hold(store, {}, 3_600_000)
   }
@@ -245,8 +245,11 @@ it('lists jobs that may have cost money and belong to no task', async () => {
   assert.equal(open.has_more, true)
   const [longest] = open.data
   assert.deepEqual([longest?.task, longest?.state, longest?.account], [patient, 'open', 'gone'])
-  assert.equal(longest?.task_state, 'held')
+  assert.deepEqual([longest?.task_state, longest?.prompt, longest?.owner], ['held', evil, 'default'])
   assert.ok(Number(longest?.age_seconds) >= 3_600)
+  const next = (await call(`/attempts?limit=1&after=${open.last_id}`)).body
+  assert.equal(next.data.length, 1)
+  assert.notEqual(next.data[0]?.task, patient)
   const orphans = (await call('/attempts?state=orphan')).body
   assert.deepEqual(
     orphans.data.map(({ task, operation, task_state: state }) => [task, operation, state]),
@@ -255,11 +258,12 @@ it('lists jobs that may have cost money and belong to no task', async () => {
   for (const [query, param, message] of [
     ['state=accepted', 'state', /^`state` is 'accepted'\. Allowed: 'open', 'abandoned', 'orphan'\.$/],
     [`state=${'x'.repeat(60)}`, 'state', /^`state` is 'x{50}…'\. Allowed: /],
+    ['after=nothing', 'after', /^`after` is not a place in this list\. Use `last_id` of a page\.$/],
     ['limit=0', 'limit', /^`limit` is '0'\. Expected a whole number from 1 to 999\.$/],
     ['limit=1000', 'limit', /Expected a whole number from 1 to 999/],
     ['limit=abc', 'limit', /Expected a whole number from 1 to 999/],
-    ['=x', '', /^Unknown parameter: ''\. This request accepts: state, limit\.$/],
-    ['page=2', 'page', /^Unknown parameter: 'page'\. This request accepts: state, limit\.$/],
+    ['=x', '', /^Unknown parameter: ''\. This request accepts: state, after, limit\.$/],
+    ['page=2', 'page', /^Unknown parameter: 'page'\. This request accepts: state, after, limit\.$/],
   ] as const) {
     const { status, body } = await call(`/attempts?${query}`)
     assert.deepEqual([status, body.error?.param], [400, param], query)
@@ -392,6 +396,21 @@ describe('a held task', () => {
     assert.match(answer.body.error?.message ?? '', /had to be finished by 20.* Give it up\./)
   })
 
+  it('is decided only about the attempt that the operator saw', async () => {
+    const own = take()
+    const [mine, other] = [`att_${own.slice(-36)}`, `att_${unknownId.slice(-36)}`]
+    for (const decision of ['adopt', 'resubmit', 'give_up']) {
+      const more = decision === 'adopt' ? { operation: 'op-1' } : {}
+      const { status, body } = await post(`/tasks/${own}/${decision}`, { ...more, attempt: other })
+      assert.deepEqual([status, body.error?.code, body.error?.param], [400, 'invalid_request', 'attempt'])
+      const message = `\`attempt\` is '${other}'. The open attempt of task '${own}' is '${mine}'. Look for that one at the provider, then decide again.`
+      assert.equal(body.error?.message, message)
+      assert.equal((await post(`/tasks/${own}/${decision}`, { ...more, attempt: 7 })).body.error?.code, 'invalid_type')
+    }
+    assert.equal((await call(`/tasks/${own}`)).body.state, 'held')
+    assert.equal((await post(`/tasks/${own}/give_up`, { attempt: mine })).status, 200)
+  })
+
   it('is decided once, however many try', async () => {
     const id = take()
     const answers = await Promise.all(Array.from({ length: 8 }, () => post(`/tasks/${id}/give_up`)))
@@ -407,7 +426,8 @@ it('a task that is not held, not there or deleted can not be decided', async () 
   const deleted = take()
   await service.fetch(`/v1/videos/${deleted}`, { method: 'DELETE' })
   for (const decision of ['adopt', 'resubmit', 'give_up']) {
-    const decide = (task: string) => post(`/tasks/${task}/${decision}`, { operation: 'op-1' })
+    const decide = (task: string) =>
+      post(`/tasks/${task}/${decision}`, decision === 'adopt' ? { operation: 'op-1' } : {})
     const { status, body } = await decide(id)
     assert.deepEqual([status, body.error?.type, body.error?.code], [400, 'invalid_request_error', 'invalid_request'])
     assert.match(body.error?.message ?? '', /is completed, not held\. There is nothing to decide/)
@@ -440,7 +460,7 @@ it('a body that is not accepted is refused with what is', async () => {
     return [status, answer.error?.code, answer.error?.param, answer.error?.message]
   }
   assert.deepEqual(await send('adopt', 'application/json', '{"operation":"x","more":1}'), [
-    ...[400, 'unknown_parameter', 'more', "Unknown parameter: 'more'. This request accepts: operation."],
+    ...[400, 'unknown_parameter', 'more', "Unknown parameter: 'more'. This request accepts: operation, attempt."],
   ])
   const [, code, , message] = await send('adopt', 'application/json', '{"operation":{"__proto__":1}}')
   assert.equal(code, 'invalid_json')
@@ -452,7 +472,7 @@ it('a body that is not accepted is refused with what is', async () => {
     ...[415, 'unsupported_media_type', null, 'Send the request as application/json.'],
   ])
   assert.deepEqual(await send('give_up', 'text/plain', 'please'), [
-    ...[415, 'unsupported_media_type', null, 'This request has no body. Send no body and no Content-Type.'],
+    ...[415, 'unsupported_media_type', null, 'Send the request as application/json.'],
   ])
   assert.deepEqual(await send('give_up', 'application/json', '{'), [
     ...[400, 'invalid_json', null, 'The body is not valid JSON.'],
@@ -489,7 +509,8 @@ it('an account that refused our key is shown as paused, and goes on when it is r
     return { status: answer.status, body: (await answer.json()) as { data: Health[]; was_paused: boolean } & Health }
   }
   type Health = { name: string; health: { state: string; reason: string; paused_until: string } }
-  assert.deepEqual((await ask('')).body.data[0]?.health, { state: 'ok', reason: null, paused_until: null, failures: 0 })
+  const unused = { state: 'ok', reason: null, paused_until: null, failures: 0, has_worked: false }
+  assert.deepEqual((await ask('')).body.data[0]?.health, unused)
 
   const { id } = (await (await moody.submit(film)).json()) as { id: string }
   while ((await ask('')).body.data[0]?.health.state !== 'paused');
@@ -546,7 +567,7 @@ describe('the command line', () => {
     assert.deepEqual([json.data.length, json.data[0].task, json.has_more], [1, patient, true])
   })
 
-  it('decides: asks first in a terminal, needs --yes elsewhere', async () => {
+  it('decides: asks first in a terminal, needs --yes elsewhere', async (test) => {
     const id = take()
     const unasked = await runCli(['task', 'give-up', id], { env, cwd: root })
     assert.equal(unasked.code, 2)
@@ -560,7 +581,10 @@ describe('the command line', () => {
       }) as unknown as Terminal
     await assert.rejects(command.run(['give-up', id], terminal('\x03')), /nothing was done/)
     assert.equal((await call(`/tasks/${id}`)).body.state, 'held')
+    const sent = test.mock.method(globalThis, 'fetch')
     assert.equal(await command.run(['give-up', id], terminal('y')), 0)
+    // The decision is about the attempt that the question was about.
+    assert.equal(sent.mock.calls.at(-1)?.arguments[1]?.body, JSON.stringify({ attempt: `att_${id.slice(-36)}` }))
     assert.match(
       said.join(''),
       new RegExp(`${id} is held, sent to gone 1\\d min ago: a fox +\\[2J 31m\\nGive it up\\?`),

@@ -187,6 +187,8 @@ async function readAll(witness: Witness, secret: string, endpoint: string): Prom
     '/audit',
     '/alarms',
     '/status',
+    '/storage',
+    '/settings',
   ]
   for (const path of [...listed, '/usage']) await witness.operate(path)
   for (const path of ['/livez', '/readyz', '/openapi.json', '/docs', '/nothing']) await witness.ask(path)

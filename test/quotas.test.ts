@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { runCli } from '../src/cli/cli.fixture.ts'
+import type { OperatorStorage } from '../src/wire/storage.ts'
 import { jumpingClock, operatorToken, startService, type TestService, until } from './service.ts'
 
 /* Limits on what a project has in the service, as a client and an operator see them. */
@@ -163,4 +164,19 @@ it('the operator sees what the project of a token uses of its limits', async () 
   })
   assert.match(shown.stdout, /\nwaiting now +0\nstored now +[\d.]+ MB\n/)
   assert.match(shown.stdout, /\nspent today +2 of 9 USD, resets in .*\nspent +2 of 50 USD\n/)
+})
+
+it('operators see how many bytes expire in which hour', async () => {
+  const clock = jumpingClock()
+  await using service = await startService({ env, world: { clock } })
+  const { secret } = await post(service, '/tokens', { name: 'anna' })
+  const before = clock.now()
+  await finished(service, secret)
+  const storage = await service.operator<OperatorStorage>('/storage')
+  const [expiry] = storage.expiries
+  assert.ok(expiry && storage.expiries.length === 1)
+  assert.deepEqual([expiry.videos, storage.kept.tasks, storage.bucket_limit], [1, 0, null])
+  assert.ok(expiry.bytes > 1_000_000 && expiry.bytes === storage.stored_bytes)
+  const hours = (Date.parse(expiry.from) - before) / 3_600_000
+  assert.ok(hours > 22.9 && hours < 24.1, `${hours} hours`)
 })

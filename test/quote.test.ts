@@ -38,6 +38,8 @@ it('a quote has the price and the request with its defaults, at both paths, and 
     parameters: {},
     price: { cost: 0.2, currency: 'USD' },
     eta: null,
+    queue_position: 1,
+    spend: [],
   }
   for (const path of ['/v1/videos/quote', '/v1/videos?dry_run=true', '/v1/video/generations?dry_run=true'])
     assert.deepEqual(await quoteOf(await post(service, path, film)), expected, path)
@@ -120,4 +122,38 @@ it('the operator also sees the cost and the accounts', async () => {
   const misspelt = await post(service, '/operator/v1/quote?projekt=team', film, headers)
   const { error } = (await misspelt.json()) as { error: { param: string; message: string } }
   assert.deepEqual([misspelt.status, error.param], [400, 'projekt'], error.message)
+})
+
+it('says what is spent of the caps of the token, so that a client knows what fits', async () => {
+  const caps = 'tokens: [{ name: team, secret: team, spend: { month: { limit: "0.50" }, total: { limit: "9" } } }]'
+  await using service = await startService({ yaml: yaml.replace(/tokens: .*/, caps) })
+  const headers = { authorization: 'Bearer team' }
+  await post(service, '/v1/videos', film, headers)
+  const { price, spend } = await quoteOf(await post(service, '/v1/videos/quote', film, headers))
+  assert.deepEqual(price, { cost: 0.07, currency: 'USD' })
+  const [month, total] = spend as { period: string; resets_at: string | null }[]
+  assert.ok(Date.parse(month?.resets_at ?? '') > Date.now())
+  assert.deepEqual({ ...month, resets_at: null }, spentOf('month', '0.5'))
+  assert.deepEqual(total, spentOf('total', '9'))
+})
+
+const spentOf = (period: string, limit: string) => ({
+  ...{ period, amount: '0.07', limit, currency: 'USD', resets_at: null },
+})
+
+it('the operator learns why a model has no price, where a client is refused', async () => {
+  const priced = 'models: { studio: { price: [{ unit: second, price: "0.05" }] } }'
+  for (const [config, reason] of [
+    ['prices: { currency: EUR, models: { studio: { price: [{ unit: input_image, price: "1" }] } } }', /studio/],
+    [`prices: { currency: EUR, ${priced} }`, null],
+  ] as const) {
+    await using service = await startService({ yaml: config, env })
+    const headers = { authorization: `Bearer ${operatorToken}` }
+    const quote = await quoteOf(await post(service, '/operator/v1/quote', film, headers))
+    if (reason) {
+      assert.match(String(quote.unpriced), reason)
+      assert.equal(quote.price, null)
+      assert.equal((await post(service, '/v1/videos/quote', film)).status, 400)
+    } else assert.deepEqual([quote.unpriced, quote.price], [null, { cost: 0.2, currency: 'EUR' }])
+  }
 })

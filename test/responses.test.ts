@@ -15,6 +15,8 @@ import { jumpingClock, startService, token, until } from './service.ts'
 /** Documented responses that can't be caused here. */
 const elsewhere: Readonly<Record<string, string>> = {
   'downloadVideo 302': 'needs an S3 bucket and FILMGATE_CONTENT=redirect: test/redirect.services.ts',
+  'downloadTask 302': 'is the same handler as downloadVideo',
+  'downloadTask 429': 'is the same handler as downloadVideo',
   'downloadVideo 429': 'needs 201 pictures at once: src/api/content/pictures.test.ts',
 }
 
@@ -175,6 +177,14 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
     () => ({ path: [String(ids[state as 'queued'])] }),
   ]),
   ['showTask', 404],
+  ['downloadTask', 200, () => ({ path: [ids.done] })],
+  ['downloadTask', 200, () => ({ path: [ids.done], query: '?variant=thumbnail' })],
+  ['downloadTask', 206, () => ({ path: [ids.done], headers: { range: 'bytes=0-9' } })],
+  ['downloadTask', 304, () => ({ path: [ids.done], headers: { 'if-none-match': '*' } })],
+  ['downloadTask', 400, () => ({ path: [ids.done], query: '?variant=smell' })],
+  ['downloadTask', 404],
+  ['downloadTask', 404, () => ({ path: [ids.queued] })],
+  ['downloadTask', 416, () => ({ path: [ids.done], headers: { range: 'bytes=99999999-' } })],
   ['adoptTask', 400, () => ({ path: [ids.held[0] ?? ''], body: {} })],
   ['adoptTask', 404, () => ({ body: { operation: 'x' } })],
   ['adoptTask', 200, () => ({ path: [ids.held[0] ?? ''], body: { operation: operationOf(ids.held[0] ?? '') } })],
@@ -210,6 +220,9 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['listDeclaredModels', 200],
   ['setModel', 200, () => ({ body: { name: 'my/own', settings: { account: 'studio' } } })],
   ['setModel', 400, () => ({ body: { name: 'my/own', settings: { account: 'nobody' } } })],
+  ['changeModel', 200, () => ({ path: ['my/own'], body: { settings: { paused: true } } })],
+  ['changeModel', 400, () => ({ path: ['my/own'], body: { settings: { account: null, paused: null } } })],
+  ['changeModel', 404, () => ({ body: { settings: { paused: true } } })],
   ['setAlias', 200, () => ({ body: { name: 'another', model: 'my/own' } })],
   ['setAlias', 400, () => ({ body: { name: 'yet/another', model: 'nothing' } })],
   ['removeModel', 400, () => ({ path: ['my/own'] })],
@@ -249,9 +262,15 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['acknowledgeAlarm', 200, () => ({ path: [ids.alarm] })],
   ['acknowledgeAlarm', 404],
   ['showStatus', 200],
+  ['showStorage', 200],
+  ['showSettings', 200],
+  ['createConsoleCode', 200],
   ['listAuditEntries', 200],
   ['listAuditEntries', 200, () => ({ query: '?after=2&limit=1' })],
+  ['listAuditEntries', 200, () => ({ query: '?format=csv' })],
+  ['listAuditEntries', 200, () => ({ query: '?format=jsonl&limit=1' })],
   ['listAuditEntries', 400, () => ({ query: '?after=now' })],
+  ['listAuditEntries', 400, () => ({ query: '?format=pdf' })],
   ['readMetrics', 200],
   ['readMetrics', 200, () => ({ headers: { accept: 'application/openmetrics-text; version=1.0.0' } })],
   ['listAuditEntries', 400, () => ({ query: '?from=2' })],
@@ -259,9 +278,11 @@ const rows: [id: string, status: number, ask?: () => Ask][] = [
   ['ready', 200],
   ['describe', 200],
   ['readReference', 200],
+  ['readSummary', 200],
   ['readModels', 200],
   ['readModel', 200, () => ({ path: ['acme/fast'] })],
   ['readModel', 404],
+  ['readSample', 206, () => ({ headers: { range: 'bytes=0-9' } })],
   ['readImage', 200, () => ({ path: ['1280x720.png'] })],
   ['readImage', 404, () => ({ path: ['9999x9999.png'] })],
   ['deleteVideo', 200, () => ({ path: [ids.queued] })],
@@ -272,8 +293,8 @@ it('every answer of the table has the status and the shape that the document giv
   for (const [id, status, ask] of rows) await responses.ask(send, id, status, ask?.())
 })
 
-it('a client that has the document or its page gets 304', async () => {
-  for (const id of ['describe', 'readReference']) {
+it('a client that has the document, its page or the sample video gets 304', async () => {
+  for (const id of ['describe', 'readReference', 'readSample']) {
     const { headers } = await responses.ask(send, id, 200)
     await responses.ask(send, id, 304, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
     await responses.ask(send, id, 200, { headers: { 'if-none-match': '"another"' } })
@@ -296,8 +317,45 @@ it('every route for operators refuses a client token, and every change also a vi
   assert.ok(routes.length > 10)
   for (const [id, { method }] of routes) {
     await responses.ask(send, id, 403, { headers: { authorization: `Bearer ${token}` } })
-    if (method !== 'GET') await responses.ask(send, id, 403, { headers: viewer })
+    if (method !== 'GET' && id !== viewersPost) await responses.ask(send, id, 403, { headers: viewer })
   }
+  await responses.ask(send, viewersPost, 200, { headers: viewer, body: film })
+})
+
+/** It changes nothing. */
+const viewersPost = 'quoteForProject'
+
+/** The headers of a page of the console where someone signed in with this secret. */
+async function signedIn(secret: string): Promise<Record<string, string>> {
+  const own = { 'sec-fetch-site': 'same-origin', 'x-filmgate-console': '1', 'content-type': 'application/json' }
+  const init = { method: 'POST', headers: own, body: JSON.stringify({ token: secret }) }
+  const response = await fetch(`${world.service.url}/console/session`, init)
+  assert.equal(response.status, 200)
+  const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? ''
+  return { authorization: '', cookie, 'sec-fetch-site': 'same-origin', 'x-filmgate-console': '1' }
+}
+
+it('every route that needs a token takes a session for it, of the right kind and from its own pages only', async () => {
+  const made = await responses.ask(send, 'createToken', 200, {
+    body: { name: 'a viewer with a session', kind: 'operator', role: 'viewer' },
+  })
+  const [client, viewer] = [await signedIn(token), await signedIn(JSON.parse(made.bytes.toString()).secret)]
+  let routes = 0
+  for (const [id, { operation, method }] of responses.operations) {
+    if (operation.security.length === 0) continue
+    routes += 1
+    const isOperator = operation.security.some((one) => 'operator' in one)
+    const [right, wrong] = isOperator ? [viewer, client] : [client, viewer]
+    // Metrics are for programs, which send a token.
+    if (id === 'readMetrics') await responses.ask(send, id, 401, { headers: right })
+    else {
+      await responses.ask(send, id, isOperator ? 403 : 401, { headers: wrong })
+      if (isOperator && method !== 'GET' && id !== viewersPost) await responses.ask(send, id, 403, { headers: viewer })
+      await responses.ask(send, id, 401, { headers: { ...right, 'sec-fetch-site': 'cross-site' } })
+      if (method !== 'GET') await responses.ask(send, id, 401, { headers: { ...right, 'x-filmgate-console': '' } })
+    }
+  }
+  assert.ok(routes > 50, `${routes} routes`)
 })
 
 it('every route that needs a token refuses one that is garbage, mistyped, disabled, expired or revoked', async () => {
@@ -347,7 +405,12 @@ const places: Record<string, string> = {
 
 it('every route with an id gives another token the same 404 as for an id that does not exist', async () => {
   const made = await responses.ask(send, 'createToken', 200, { body: { name: 'a stranger' } })
-  const headers = { authorization: `Bearer ${JSON.parse(made.bytes.toString()).secret}` }
+  const { secret } = JSON.parse(made.bytes.toString())
+  for (const headers of [{ authorization: `Bearer ${secret}` }, await signedIn(secret)])
+    await assertNothingFound(headers)
+})
+
+async function assertNothingFound(headers: Record<string, string>): Promise<void> {
   const existing: Record<string, string> = {
     ...{ video_id: ids.done, webhook_endpoint_id: ids.endpoint, webhook_delivery_id: ids.delivery },
   }
@@ -374,7 +437,7 @@ it('every route with an id gives another token the same 404 as for an id that do
     const [foreign, absent] = await Promise.all(bodies)
     assert.equal(foreign, absent, id)
   }
-})
+}
 
 it('every route that needs the store says so when it is gone', async () => {
   await using broken = await startBroken()
@@ -461,6 +524,7 @@ it('every route that waits, streams or searches refuses a token that has too man
 it('a video that expired is gone, and still what it was', async () => {
   world.clock.jump(25 * 3_600_000)
   await responses.ask(send, 'downloadVideo', 410, { path: [ids.done] })
+  await responses.ask(send, 'downloadTask', 410, { path: [ids.done] })
   await responses.ask(send, 'retrieveVideo', 200, { path: [ids.done] })
 })
 

@@ -7,11 +7,15 @@ import { openAccess } from '../src/access.ts'
 import type { AppDependencies } from '../src/api/app.ts'
 import type { Document } from '../src/api/openapi/document.ts'
 import { loadConfig } from '../src/config.ts'
+import { openConsole } from '../src/console/console.ts'
 import { healthy } from '../src/core/health.ts'
 import { Problem } from '../src/core/problem.ts'
 import { digestSecret } from '../src/core/token.ts'
+import { openVault } from '../src/core/vault.ts'
+import { openSecretKeys } from '../src/secrets.ts'
 import { newDeclaration } from '../src/stores/contract/declarations.ts'
 import { newToken } from '../src/stores/contract/tokens.ts'
+import type { Store } from '../src/stores/store.ts'
 import type { Schema } from '../src/wire/schema.ts'
 import { buildBareApp } from './bare-app.ts'
 import { type Named, openChecks, operationsOf } from './document.ts'
@@ -173,14 +177,22 @@ export async function startBroken(
     health: healthy,
     mode: working.mode ?? 'active',
   } as const
-  const app = buildBareApp({
-    catalog,
+  const tools = {
     access,
-    accounts: new Map([['studio', studio]]),
-    clock: { now: () => Date.now(), sleep: () => new Promise(() => {}) },
+    clock: { now: () => Date.now(), sleep: () => new Promise<void>(() => {}) },
     random: (bytes: number) => new Uint8Array(bytes),
     log: { info() {}, warn() {}, error() {} },
-    store: breaking(working.store ?? {}),
+  }
+  // Processes that share a store have no key unless it is set.
+  const keys = openSecretKeys({ given: [], file: null, random: tools.random })
+  const vault = openVault(keys, tools.random)
+  const store = breaking(working.store ?? {}) as Store
+  const app = buildBareApp({
+    catalog,
+    ...tools,
+    webConsole: openConsole({ ...tools, store, keys, vault, files: null, version: '0' }),
+    accounts: new Map([['studio', studio]]),
+    store,
     bucket: broken,
     healths: breaking(working.healths ?? {}),
     declared: {

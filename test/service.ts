@@ -44,13 +44,15 @@ export async function startService(options: TestOptions = {}): Promise<TestServi
   writeFileSync(config, yaml)
   const data = join(folder, 'data')
   const log: string[] = []
+  // Whether this checkout has built its console must not matter.
+  const consoleFolder = join(folder, 'console')
   const files = { FILMGATE_DATA: data, FILMGATE_CONFIG: config }
   const tokens = { FILMGATE_TOKEN: token, ...(options.members && { FILMGATE_OPERATOR_TOKEN: operatorToken }) }
   // The space on this machine must not matter.
   const settings = { FILMGATE_PORT: '0', FILMGATE_DISK_RESERVE: '0', ...files, ...tokens, ...env }
   const open = () => {
     const loaded = loadConfig({ flags: {}, env: settings, members })
-    return start(loaded, { writeLog: (line) => log.push(line), members, ...world })
+    return start(loaded, { writeLog: (line) => log.push(line), members, consoleFolder, ...world })
   }
   let service: Service = await open()
 

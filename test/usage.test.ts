@@ -19,6 +19,7 @@ interface Group {
   cancelled: number
   success_rate: number | null
   seconds: number
+  priced_seconds: number
   cost: number
   revenue?: number
   currency: string | null
@@ -93,7 +94,7 @@ it('operators see tasks, cost and revenue by token, with its name', async () => 
   assert.ok(p50 !== null && p50 > 0 && p50 === p95, 'one task has one duration')
   assert.deepEqual(counts, {
     ...{ token: anna.id, token_name: 'anna', tasks: 1, completed: 1, failed: 0, cancelled: 0 },
-    ...{ success_rate: 1, seconds: 1, cost: 0.2, revenue: 0.5, currency: 'USD' },
+    ...{ success_rate: 1, seconds: 1, priced_seconds: 1, cost: 0.2, revenue: 0.5, currency: 'USD' },
   })
   const { tasks, completed, cancelled, success_rate: rate, revenue } = shown.get(ben.id) ?? ({} as Group)
   assert.deepEqual([tasks, completed, cancelled, rate, revenue], [2, 1, 1, 1, 0.5])
@@ -113,10 +114,16 @@ it('groups by several fields, and filters by each', async () => {
     ['model=sora', 0],
     [`account=studio&token=${anna.id}`, 1],
     ['account=other', 0],
+    ['error_code=content_policy', 0],
     ['since=2026-01-01&before=2026-01-02', 0],
     [`since=${Math.floor(Date.now() / 1000) - 600}`, 4],
   ] as const)
     assert.equal(await sum(query), tasks, query)
+  const byError = (await operatorReport('group_by=error_code')).data as unknown as { error_code: string | null }[]
+  assert.deepEqual(
+    byError.map(({ error_code: code }) => code),
+    [null],
+  )
 })
 
 it('a client sees its own project, what it pays, and neither accounts nor the cost of the operator', async () => {
@@ -152,20 +159,24 @@ it('CSV has a header, and no cell that a spreadsheet would run', async () => {
   }
   const [header, ...lines] = await read('/operator/v1/usage?group_by=token&format=csv', operatorToken)
   const counts = 'tasks,completed,failed,cancelled,success_rate,seconds'
-  assert.equal(header, `token,token_name,${counts},cost,revenue,currency,p50_ms,p95_ms`)
+  assert.equal(header, `token,token_name,${counts},cost,revenue,currency,p50_ms,p95_ms,priced_seconds`)
   assert.equal(lines.length, 4, 'three groups, and the end of the last line')
   assert.ok(
     lines.some((line) => line.startsWith(`${ben.id},'=1+1,2,1,0,1,1,1,`)),
     lines.join('\n'),
   )
   const own = await read('/v1/usage?format=csv', token)
-  assert.equal(own[0], `model,${counts},cost,currency,p50_ms,p95_ms`)
-  assert.match(own[1] ?? '', /^studio,1,1,0,0,1,1,0\.5,USD,\d+,\d+$/)
+  assert.equal(own[0], `model,${counts},cost,currency,p50_ms,p95_ms,priced_seconds`)
+  assert.match(own[1] ?? '', /^studio,1,1,0,0,1,1,0\.5,USD,\d+,\d+,1$/)
 })
 
 it('refuses what it can not answer, with the field and the fix', async () => {
   for (const [query, param, message] of [
-    ['group_by=colour', 'group_by', /^`group_by` has 'colour'\. Allowed: token, project, model, account, day, hour;/],
+    [
+      'group_by=colour',
+      'group_by',
+      /^`group_by` has 'colour'\. Allowed: token, project, model, account, error_code, day, hour;/,
+    ],
     ['group_by=', 'group_by', /^`group_by` has ''\. Allowed: /],
     ['since=yesterday', 'since', /^`since` is 'yesterday'\. Expected a time such as 2026-11-15 .*, or Unix seconds\.$/],
     ['since=2026-02-01&before=2026-01-01', 'since', /^`since` is not before `before`\./],
@@ -181,7 +192,7 @@ it('refuses what it can not answer, with the field and the fix', async () => {
     assert.match(error.message, message)
   }
   const response = await service.fetch('/v1/usage?group_by=account')
-  assert.match(((await response.json()) as Refused).error.message, /Allowed: token, model, day, hour;/)
+  assert.match(((await response.json()) as Refused).error.message, /Allowed: token, model, error_code, day, hour;/)
 })
 
 interface Event {

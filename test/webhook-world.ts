@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { text } from 'node:stream/consumers'
 import OpenAI from 'openai-7.53'
 import type { World } from '../src/main.ts'
-import { startService, type TestService, token, until } from './service.ts'
+import { operatorToken, startService, type TestService, token, until } from './service.ts'
 
 /* A whole service, and receivers of webhooks on this machine. */
 
@@ -103,7 +103,8 @@ export class WebhookWorld implements AsyncDisposable {
     await using stack = new AsyncDisposableStack()
     const receiver = stack.use(await startReceiver())
     const allow = [receiver, ...allowed].map(({ port }) => `"127.0.0.1:${port}"`)
-    const service = await startService({ yaml: `outbound: { allow: [${allow}] }\n${yaml}`, world })
+    const env = { FILMGATE_OPERATOR_TOKEN: operatorToken }
+    const service = await startService({ yaml: `outbound: { allow: [${allow}] }\n${yaml}`, env, world })
     stack.move()
     return new WebhookWorld(receiver, service)
   }

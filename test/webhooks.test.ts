@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { mostEndpoints } from '../src/core/webhook.ts'
+import type { OperatorTask } from '../src/wire/operator.ts'
 import { jumpingClock, until } from './service.ts'
 import { isDelivered, type Received, WebhookWorld } from './webhook-world.ts'
 
@@ -37,6 +39,34 @@ describe('webhooks', { concurrency: 3 }, () => {
     assert.equal(new Set(world.receiver.all.map(idOf)).size, 3)
     const text = world.service.log.join('')
     for (const { signing_secret: secret } of [both, failures]) assert.ok(!text.includes(secret.slice(6)))
+  })
+
+  it('are shown to operators with the task: one that was delivered, one that is tried again, and none that was not wanted', async () => {
+    await using world = await WebhookWorld.open()
+    const [good, bad] = [await world.create(), await world.create({ url: `${world.receiver.url}/bad` })]
+    await world.create({ event_types: ['video.failed'] })
+    world.receiver.handle = ({ path }, response) => void response.writeHead(path === '/bad' ? 500 : 200).end()
+    const id = await world.make()
+    const [done] = await world.settle(good, 1, isDelivered)
+    const shown = () => world.service.operator<OperatorTask>(`/tasks/${id}`)
+    await until('the other was tried', async () => (await shown()).deliveries.every(({ tries }) => tries > 0))
+    const { deliveries, completed_at: at } = await shown()
+    const found = new Map(deliveries.map((one) => [one.endpoint, one]))
+    assert.deepEqual([...found.keys()].toSorted(), [good.id, bad.id].toSorted())
+    const [first, second] = [found.get(good.id), found.get(bad.id)]
+    assert.deepEqual([first?.id, first?.state, first?.next_try_at], [done?.id, 'delivered', null])
+    assert.deepEqual([second?.state, second?.ended_at], ['pending', null])
+    assert.ok(String(first?.created_at) >= String(at) && String(first?.ended_at) >= String(first?.created_at))
+    assert.ok(String(second?.next_try_at) > String(second?.created_at))
+  })
+
+  it('are shown to operators for as many endpoints as a token may have', async () => {
+    await using world = await WebhookWorld.open()
+    for (let at = 0; at < mostEndpoints; at += 1) await world.create()
+    const id = await world.make()
+    await world.service.finish(id)
+    const { deliveries } = await world.service.operator<OperatorTask>(`/tasks/${id}`)
+    assert.equal(new Set(deliveries.map(({ endpoint }) => endpoint)).size, mostEndpoints)
   })
 
   it('are managed by OpenAI’s SDK as at OpenAI', async () => {

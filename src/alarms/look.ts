@@ -7,6 +7,7 @@ import type { AttemptFigure, Figures } from '../core/figures.ts'
 import { openOutage } from '../core/outage.ts'
 import type { PriceSettings } from '../core/prices.ts'
 import { matchesGlob } from '../core/token.ts'
+import { mostEndpoints } from '../core/webhook.ts'
 import type { DeliveryStore, EndpointStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 
@@ -33,9 +34,6 @@ const heldAfterMs = 3 * 60_000
 /** Orphans and abandoned attempts stay in the store. Only new ones are an alarm. */
 const orphansForMs = 24 * 3_600_000
 const pricesForMs = 90 * 24 * 3_600_000
-
-/** More than an owner can have. */
-const mostEndpoints = 100
 
 const accountKinds = ['account_key', 'account_credit', 'circuit_open'] as const
 const isAccountKind = (kind: AlarmKind) => accountKinds.some((one) => one === kind)

@@ -1,6 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
+import type { Console } from '../console/console.ts'
 import { Problem } from '../core/problem.ts'
 import type { Store } from '../stores/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -8,7 +9,7 @@ import { authenticate, requireAdmin } from './auth.ts'
 import { multipartOptions } from './body.ts'
 import { boundBodies } from './budget.ts'
 import { type ContentDependencies, openContent } from './content.ts'
-import { limitUnread } from './crowding.ts'
+import { limitUnread, limitUnreadOfAnyone } from './crowding.ts'
 import { derivedRoutes } from './derive.ts'
 import { docRoutes, redirectToDocs } from './docs.ts'
 import { type Estimates, openEstimates } from './estimates.ts'
@@ -26,7 +27,9 @@ import { auditRoutes } from './operator/audit.ts'
 import { decisionRoutes } from './operator/decide.ts'
 import { declaredModelRoutes } from './operator/models.ts'
 import { searchRoute } from './operator/search.ts'
+import { type SettingsDependencies, settingsRoute } from './operator/settings.ts'
 import { type StatusDependencies, statusRoute } from './operator/status.ts'
+import { storageRoute } from './operator/storage.ts'
 import { type TokenDependencies, tokenRoutes } from './operator/tokens.ts'
 import { operatorRoutes } from './operator.ts'
 import { openPieceTurns, type PieceTurns } from './pieces.ts'
@@ -51,6 +54,7 @@ export interface AppDependencies
     AccountDependencies,
     TokenDependencies,
     StatusDependencies,
+    SettingsDependencies,
     Omit<ServerDependencies, 'turns' | 'answerPlain'>,
     TracedRequests,
     WebhookDependencies {
@@ -65,6 +69,8 @@ export interface AppDependencies
   metricsAllow?: readonly string[]
   /** Reads what other processes changed about tokens, if this one was stopped meanwhile; undefined if it was not. */
   catchUp?: () => Promise<void> | undefined
+  /** The operator's console, if it is on. */
+  webConsole?: Console | undefined
   /** Whether to serve the API reference. */
   docs?: boolean
   /** False if the routes for operators have a listener of their own. The document has them anyway. */
@@ -81,17 +87,21 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
     addMetrics(app, metricRoutes(dependencies), { ...dependencies, guesses, trustsLoopback: false })
     return app
   }
-  const { access, clock, azure = false } = dependencies
-  const { identify, known } = authenticate(access, 'client', { clock, azure })
+  const { access, clock, azure = false, webConsole, catchUp } = dependencies
+  const { identify, known } = authenticate(access, 'client', { clock, azure, sessions: webConsole?.sessions })
   const [rates, estimates] = [openRates(dependencies), openEstimates(dependencies)]
   const guesses = openGuesses(clock)
   const answerPlain = openPolls({ ...dependencies, estimates, known, rateHeaders: rates.headerList })
-  const app = openServer({ ...dependencies, turns, answerPlain })
+  const app = openServer({ ...dependencies, turns, answerPlain, sendNotFound: webConsole?.sendNotFound })
   const content = openContent(dependencies)
   app.addHook('onClose', () => content[Symbol.asyncDispose]())
-  const routes = allRoutes({ ...dependencies, identify, turns, estimates, bounds: boundBodies() }, content.route)
-  if (docs) app.get('/', redirectToDocs)
-  const served = docs ? [...routes, ...docRoutes(routes, catalog)] : routes
+  const parts = { ...dependencies, identify, turns, estimates, bounds: boundBodies(), content }
+  const routes = allRoutes(parts)
+  const serves = servesOperators ? (['client', 'operator'] as const) : (['client'] as const)
+  const admitBody = limitUnreadOfAnyone(dependencies.connections)
+  webConsole?.addTo(app, { guesses, admitBody, serves, docs, ...(catchUp && { catchUp }) })
+  if (docs && !webConsole?.isBuilt) app.get('/', redirectToDocs)
+  const served = docs ? [...routes, ...docRoutes(routes, catalog, webConsole?.sendReference)] : routes
   const { anyone = [], client = [], operator = [], metrics = [] } = Object.groupBy(served, accessTo)
   for (const route of anyone) addRoute(app, route)
   app.register(async (scope) => addClientRoutes(scope, client, { ...dependencies, identify, rates, guesses }))
@@ -101,13 +111,10 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   return app
 }
 
-type Parts = AppDependencies & UploadHooks & { turns: PieceTurns }
+type Parts = AppDependencies & UploadHooks & { turns: PieceTurns; content: ReturnType<typeof openContent> }
 
 /** In the order of the documentation. */
-function allRoutes(
-  dependencies: Parts & Pick<ClientHooks, 'identify'> & { estimates: Estimates },
-  download: Route,
-): Route[] {
+function allRoutes(dependencies: Parts & Pick<ClientHooks, 'identify'> & { estimates: Estimates }): Route[] {
   const watched = { ...dependencies, listeners: openListeners(dependencies) }
   const submit = openSubmit(dependencies, dependencies.stored)
   const quotes = openQuotes(dependencies)
@@ -118,7 +125,7 @@ function allRoutes(
     create,
     listVideos(watched),
     ...videos,
-    download,
+    dependencies.content.route,
     ...generationRoutes(create, videos[0]),
     quotes.clientRoute,
     ...derivedRoutes(dependencies, submit),
@@ -136,6 +143,7 @@ function allOperatorRoutes(dependencies: Parts, quote: Route): Route[] {
   return [
     ...operatorRoutes(dependencies),
     searchRoute(dependencies),
+    dependencies.content.operatorRoute,
     quote,
     ...decisionRoutes(dependencies),
     ...accountRoutes(dependencies),
@@ -146,18 +154,26 @@ function allOperatorRoutes(dependencies: Parts, quote: Route): Route[] {
     ...metricRoutes(dependencies),
     ...alarmRoutes(dependencies),
     statusRoute(dependencies, dependencies.stored),
+    storageRoute(dependencies),
+    settingsRoute(dependencies),
+    ...(dependencies.webConsole?.operatorRoutes ?? []),
   ]
 }
 
-/** The routes for operators, and health checks, for a listener of their own. */
-export function buildOperatorApp(dependencies: AppDependencies): FastifyInstance {
+/** The routes for operators, and health checks, for a listener of their own. `clientPort` is that of the other one. */
+export function buildOperatorApp(dependencies: AppDependencies, clientPort: () => number | undefined): FastifyInstance {
   const turns = openPieceTurns()
-  const app = openServer({ ...dependencies, turns })
+  const { webConsole, catchUp } = dependencies
+  const app = openServer({ ...dependencies, turns, sendNotFound: webConsole?.sendNotFound })
   for (const route of healthRoutes(dependencies)) addRoute(app, route)
-  const parts = { ...dependencies, turns, estimates: openEstimates(dependencies), bounds: boundBodies() }
+  const content = openContent(dependencies)
+  app.addHook('onClose', () => content[Symbol.asyncDispose]())
+  const parts = { ...dependencies, turns, estimates: openEstimates(dependencies), bounds: boundBodies(), content }
   const routes = allOperatorRoutes(parts, openQuotes(parts).operatorRoute)
   const { operator = [], metrics = [] } = Object.groupBy(routes, accessTo)
   const guesses = openGuesses(dependencies.clock)
+  const listener = { guesses, admitBody: limitUnreadOfAnyone(dependencies.connections), clientPort }
+  webConsole?.addTo(app, { ...listener, serves: ['operator'], docs: false, ...(catchUp && { catchUp }) })
   app.register(async (scope) => addOperatorRoutes(scope, operator, { ...dependencies, guesses }))
   addMetrics(app, metrics, { ...dependencies, guesses, trustsLoopback: true })
   return app
@@ -268,11 +284,11 @@ async function refuseCharacters(): Promise<never> {
 function addOperatorRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],
-  { access, catchUp, clock, connections, guesses }: AppDependencies & { guesses: Guesses },
+  { access, catchUp, clock, connections, webConsole, guesses }: AppDependencies & { guesses: Guesses },
 ): void {
   scope.decorateRequest('token')
   scope.decorateRequest('bodyPlace')
-  const { identify } = authenticate(access, 'operator', { clock })
+  const { identify } = authenticate(access, 'operator', { clock, sessions: webConsole?.sessions })
   const admitBody = limitUnread(connections)
   const admit: Admit = (request, reply, done) => {
     try {

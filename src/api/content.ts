@@ -42,15 +42,29 @@ const bytes = {
 
 type ContentRequest = QueryRequest<{ readonly variant?: Variant }>
 
-function downloadVideo(handler: (request: ContentRequest, reply: FastifyReply) => unknown): Route {
+type Handler = (request: ContentRequest, reply: FastifyReply) => unknown
+type Place = Pick<Route, 'at' | 'id' | 'summary' | 'path'>
+
+const forClients: Place = {
+  at: 'GET /v1/videos/:id/content',
+  id: 'downloadVideo',
+  summary: 'Download the video',
+  path: videoPath,
+}
+
+const forOperators: Place = {
+  at: 'GET /operator/v1/tasks/:id/content',
+  id: 'downloadTask',
+  summary: 'Download the video of a task',
+  path: { task_id: 'The id of the task.' },
+}
+
+function downloadRoute(place: Place, handler: Handler): Route {
   return defineRoute({
-    at: 'GET /v1/videos/:id/content',
-    id: 'downloadVideo',
-    summary: 'Download the video',
+    ...place,
     description:
       'An MP4 file, from `completed` until `expires_at`. Ranges, conditions and `HEAD` work as RFC 9110 describes them. ' +
       'If the operator lets the bucket deliver videos, the response is a redirect: follow it without sending the token.',
-    path: videoPath,
     query: { schema: DownloadVideoQuery },
     headers: {
       Range: 'The part to send, for example `bytes=0-1023`.',
@@ -140,7 +154,8 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
   }
 
   return {
-    route: downloadVideo(send),
+    route: downloadRoute(forClients, send),
+    operatorRoute: downloadRoute(forOperators, send),
     async [Symbol.asyncDispose]() {
       await pictures[Symbol.asyncDispose]()
       await soundness[Symbol.asyncDispose]()
@@ -148,11 +163,13 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
   }
 }
 
-/** The whole task: a `TaskView` has no key in the bucket. */
+/** The whole task: a `TaskView` has no key in the bucket. An operator's token opens those of every owner. */
 async function findTask(store: TaskStore, request: FastifyRequest): Promise<Task> {
   const id = pathParam(request, 'id')
   const task = isTaskId(id) ? await store.find(id) : undefined
-  if (!task || task.owner !== ownerOf(request.token) || task.deletedAt !== null) throw notFound(id)
+  const { token } = request
+  const isOpen = token.kind === 'operator' || task?.owner === ownerOf(token)
+  if (!task || !isOpen || task.deletedAt !== null) throw notFound(id)
   return task
 }
 

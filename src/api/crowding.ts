@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
 import { ownerOf } from '../core/token.ts'
+import { clientAddressOf, networkOf } from './addresses.ts'
 import { openShare } from './share.ts'
 
 declare module 'fastify' {
@@ -86,23 +87,45 @@ const mostUnread = 2_000
 /** The share of all connections: the others stay free for requests without a body. */
 const shareOfConnections = 0.5
 
+/** The same for bodies without a token. A sign-in is small, and arrives in one piece. */
+const mostUnreadOfAnyone = 200
+const anyonesShareOfConnections = 1 / 8
+const mostOfNetwork = 16
+
+export type AdmitBody = (request: FastifyRequest, reply: FastifyReply) => void
+
 /**
  * Limits bodies that have begun and not ended. A client that sends a byte now and then keeps its connection for 5
  * minutes, so each token has a share of them. Throws `rate_limit_exceeded` and `overloaded` before the body is read.
  */
-export function limitUnread(connections?: Pick<ConnectionLimit, 'most'>) {
+export function limitUnread(connections?: Pick<ConnectionLimit, 'most'>): AdmitBody {
   const most = Math.max(2, Math.min(mostUnread, Math.floor((connections?.most ?? Infinity) * shareOfConnections)))
-  const share = openShare({ most, mostOfOne: Math.ceil(most / 2), items: 'unfinished request bodies' })
+  const share = openShare({ most, mostOfOne: Math.ceil(most / 2), items: unreadItems })
+  return openUnread(({ token }) => share.take(ownerOf(token)))
+}
+
+/** The same for requests without a token: each network has a share. */
+export function limitUnreadOfAnyone(connections?: Pick<ConnectionLimit, 'most'>): AdmitBody {
+  const few = Math.floor((connections?.most ?? Infinity) * anyonesShareOfConnections)
+  const most = Math.max(2, Math.min(mostUnreadOfAnyone, few))
+  const mostOfOne = Math.min(mostOfNetwork, Math.ceil(most / 2))
+  const share = openShare({ most, mostOfOne, items: unreadItems, holder: 'This address' })
+  return openUnread((request) => share.take(networkOf(clientAddressOf(request))))
+}
+
+const unreadItems = 'unfinished request bodies'
+
+function openUnread(take: (request: FastifyRequest) => Disposable): AdmitBody {
   const bodies = new WeakMap<Socket, LastBody>()
-  return (request: FastifyRequest, reply: FastifyReply): void => {
-    const { raw, token } = request
+  return (request, reply) => {
+    const { raw } = request
     const { 'content-length': length = '0', 'transfer-encoding': encoding, 'content-type': type = '' } = raw.headers
     if (length === '0' && encoding === undefined) return
     const last = bodies.get(raw.socket) ?? watchSocket(raw.socket, bodies)
     // The previous body on this connection has ended, whether it was read or not.
     last.place?.[Symbol.dispose]()
     try {
-      const place = share.take(ownerOf(token))
+      const place = take(request)
       last.place = place
       request.bodyPlace = place
       // The parser of JSON gives it back: another listener for each submit would cost more than the rest.

@@ -5,6 +5,7 @@ import { notFoundHandler } from './errors.ts'
 import type { Route, RouteResponse } from './route.ts'
 
 type Pages = ReturnType<typeof openPages>
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 const page: RouteResponse = { description: 'An HTML page.', type: 'text/html', schema: { type: 'string' } }
 const unchanged: RouteResponse = {
@@ -14,9 +15,10 @@ const unchanged: RouteResponse = {
 
 /**
  * The documentation of these routes: the document for programs, and pages for people. It is loaded at the first
- * request: it takes 140 ms and 17 MB (measured), and most processes never need it.
+ * request: it takes 140 ms and 17 MB (measured), and most processes never need it. The reference is built with the
+ * console; without it, there is a page that leads to the document.
  */
-export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
+export function docRoutes(routes: readonly Route[], catalog: Catalog, sendReference?: Handler): Route[] {
   let loading: Promise<Pages> | undefined
   const load = async (): Promise<Pages> => (await import('./docs/pages.ts')).openPages([...routes, ...own], catalog)
   const later = (name: keyof Pages) => async (request: FastifyRequest, reply: FastifyReply) => {
@@ -39,9 +41,19 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
       at: 'GET /docs',
       id: 'readReference',
       summary: 'Read the API reference',
-      description: 'The OpenAPI document as an HTML page.',
+      description: 'The OpenAPI document as an HTML page: search, examples in many languages, and requests to try.',
       responses: { 200: page, 304: unchanged },
-      handler: later('reference'),
+      handler: sendReference ?? later('reference'),
+    },
+    {
+      at: 'GET /llms.txt',
+      id: 'readSummary',
+      summary: 'Get the API in short',
+      description: 'Markdown for language models: how a video is created, every route and model, with links.',
+      responses: {
+        200: { description: 'The text.', type: 'text/plain', schema: { type: 'string' } },
+      },
+      handler: later('summary'),
     },
     {
       at: 'GET /docs/models',
@@ -55,10 +67,26 @@ export function docRoutes(routes: readonly Route[], catalog: Catalog): Route[] {
       at: 'GET /docs/models/*',
       id: 'readModel',
       summary: 'Read about a model',
-      description: 'What the model accepts, and examples that run as they are.',
+      description: 'What the model accepts, a sample video, and examples that run as they are.',
       path: { model: 'The name of the model.' },
       responses: { 200: page, 404: { ...page, description: 'There is no such model.' } },
       handler: later('model'),
+    },
+    {
+      at: 'GET /docs/sample.mp4',
+      id: 'readSample',
+      summary: 'Get the sample video',
+      description: 'A video that `studio` generated. The pages of the models show it.',
+      responses: {
+        200: { description: 'The video.', type: 'video/mp4', schema: { type: 'string', format: 'binary' } },
+        206: {
+          description: 'The requested bytes of it.',
+          type: 'video/mp4',
+          schema: { type: 'string', format: 'binary' },
+        },
+        304: unchanged,
+      },
+      handler: later('sample'),
     },
     {
       at: 'GET /docs/images/:size',

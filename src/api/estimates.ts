@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { type Pace, pollAfter, queuedMs, remainingMs, type Slots } from '../core/estimate.ts'
 import { isPaused } from '../core/health.ts'
 import { type TaskView, wireStatus } from '../core/task.ts'
+import { newPosition, type QueuePlace } from '../core/turns.ts'
 import type { TaskStore } from '../stores/store.ts'
 
 /** The estimate for an unfinished task; null if it is unknown. */
@@ -23,8 +24,8 @@ export interface Estimates {
   of(task: TaskView): Estimate | Promise<Estimate>
   /** Without reading: the position is null if the queue was not read lately. */
   known(task: TaskView): Estimate
-  /** Whole seconds until a video that is submitted now is expected to be finished. It never rejects. */
-  ofNew(card: ModelCard): Promise<number | null>
+  /** Of a video that this owner submits now. It never rejects. */
+  ofNew(card: ModelCard, owner: string): Promise<Pick<Estimate, 'eta' | 'queuePosition'>>
 }
 
 interface EstimateDependencies {
@@ -69,11 +70,12 @@ export function openEstimates(dependencies: EstimateDependencies): Estimates {
   }
   return {
     known,
-    async ofNew(card) {
+    async ofNew(card, owner) {
       await queues.refresh(card)
-      const queued = queues.end(card.id)
+      const queued = queues.next(card.id, owner)
       const left = queued ? queuedMs(queued.position, queued.slots, paces.of(card)) : null
-      return left === null ? null : Math.max(1, Math.ceil(left / 1_000))
+      const eta = left === null ? null : Math.max(1, Math.ceil(left / 1_000))
+      return { eta, queuePosition: queued?.position ?? null }
     },
     of(task) {
       const card = task.state === 'queued' ? cardOf(task) : undefined
@@ -115,7 +117,7 @@ function openQueues(dependencies: EstimateDependencies) {
   interface Queue {
     readAt: number
     /** Null if it could not be read. */
-    found: { positions: ReadonlyMap<string, number>; slots: Slots } | null
+    found: { places: readonly QueuePlace[]; positions: ReadonlyMap<string, number>; slots: Slots } | null
     reading: Promise<void> | undefined
   }
   const queues = new Map<string, Queue>()
@@ -130,8 +132,9 @@ function openQueues(dependencies: EstimateDependencies) {
   const read = async (card: ModelCard, queue: Queue) => {
     // If the store is unavailable, the next refresh tries again.
     const reads = [store.queueOf(card.id, longestQueue), slotsOf(card, dependencies), learnPauses()] as const
-    const [ids, slots] = await Promise.all(reads).catch(() => [])
-    queue.found = ids && slots ? { positions: new Map(ids.map((id, at) => [id, at + 1])), slots } : null
+    const [places, slots] = await Promise.all(reads).catch(() => [])
+    const positions = new Map(places?.map(({ id }, at) => [id, at + 1]))
+    queue.found = places && slots ? { places, positions, slots } : null
     queue.readAt = clock.now()
     queue.reading = undefined
   }
@@ -144,11 +147,11 @@ function openQueues(dependencies: EstimateDependencies) {
       const position = found?.positions.get(id)
       return found && position !== undefined ? { position, slots: found.slots } : undefined
     },
-    /** Behind all others. Undefined if the queue is too long, or could not be read. */
-    end(card: string): QueuePosition | undefined {
+    /** Of a new task. Undefined if it is too far back, or if the queue could not be read. */
+    next(card: string, owner: string): QueuePosition | undefined {
       const found = queues.get(card)?.found
-      const length = found?.positions.size ?? longestQueue
-      return found && length < longestQueue ? { position: length + 1, slots: found.slots } : undefined
+      const position = found ? newPosition(found.places, owner, found.places.length >= longestQueue) : undefined
+      return found && position !== undefined ? { position, slots: found.slots } : undefined
     },
     /** Undefined if the last read is fresh. */
     refresh(card: ModelCard): Promise<void> | undefined {

@@ -8,7 +8,8 @@ import { fromMicros } from '../core/money.ts'
 import { Problem } from '../core/problem.ts'
 import { isTaskId, type Task, type TaskEvent, wireStatus } from '../core/task.ts'
 import type { Traces } from '../core/trace.ts'
-import type { AttemptStore, LeaseStore, TaskStore, TokenStore } from '../stores/store.ts'
+import { mostEndpoints, newDelivery, type WebhookDelivery } from '../core/webhook.ts'
+import type { AttemptStore, DeliveryStore, EndpointStore, LeaseStore, TaskStore, TokenStore } from '../stores/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { TaskMeter } from '../telemetry/tasks.ts'
 import {
@@ -24,7 +25,12 @@ import { iso, toWireList, toWireOutput } from './wire.ts'
 
 /** Shows operators all tasks and attempts. `operator/decide.ts` has the decisions about a held task. */
 export interface OperatorDependencies {
-  store: TaskStore & LeaseStore & AttemptStore & Pick<TokenStore, 'appendAudit'>
+  store: TaskStore &
+    LeaseStore &
+    AttemptStore &
+    Pick<TokenStore, 'appendAudit'> &
+    Pick<EndpointStore, 'endpoints'> &
+    Pick<DeliveryStore, 'delivery'>
   accounts: ReadonlyMap<string, AccountView>
   healths: Healths
   clock: Clock
@@ -73,9 +79,32 @@ function showTask({ store }: OperatorDependencies) {
   }
 }
 
-export async function describeTask(task: Task, store: AttemptStore & TaskStore) {
-  const parts = [store.attempts(task.id), store.events(task.id), store.entries(task.id)] as const
-  return toOperatorTask(task, ...(await Promise.all(parts)))
+export async function describeTask(task: Task, store: OperatorDependencies['store']): Promise<OperatorTask> {
+  const { id } = task
+  const parts = [store.attempts(id), store.events(id), store.entries(id)] as const
+  const [attempts, events, entries] = await Promise.all(parts)
+  const deliveries = await deliveriesOf(task, events, store)
+  return {
+    ...toTaskSummary(task),
+    attempts: attempts.map(toOperatorAttempt),
+    timeline: events.map(({ at, name, detail }) => ({ at: iso(at), name, detail })),
+    entries: entries.map(toWireEntry),
+    deliveries: deliveries.map(toWireDelivery),
+  }
+}
+
+/** The id of a delivery follows from the event and the endpoint. */
+async function deliveriesOf(
+  { id: task, owner }: Task,
+  events: readonly TaskEvent[],
+  store: Pick<EndpointStore, 'endpoints'> & Pick<DeliveryStore, 'delivery'>,
+): Promise<WebhookDelivery[]> {
+  const end = events.findLast(({ name }) => name === 'completed' || name === 'failed')
+  if (!end) return []
+  const event = { task, at: end.at, type: end.name === 'completed' ? 'video.completed' : 'video.failed' } as const
+  const endpoints = await store.endpoints(owner, { limit: mostEndpoints })
+  const found = endpoints.map((endpoint) => store.delivery(endpoint.id, newDelivery(endpoint, event).id))
+  return (await Promise.all(found)).filter((delivery) => delivery !== undefined)
 }
 
 /**
@@ -86,16 +115,33 @@ function listAttempts({ store, clock }: OperatorDependencies) {
   return async (request: QueryRequest<ListAttemptsQuery>): Promise<OperatorAttemptList> => {
     const { state = 'open' } = request.query
     const limit = readLimit(request, ListAttemptsQuery)
-    const attempts = await store.attemptsIn(state, limit + 1)
+    const attempts = await store.attemptsIn(state, limit + 1, readPlace(request.query.after))
     const now = clock.now()
-    const data = attempts.slice(0, limit).map(async (attempt) => ({
-      ...toOperatorAttempt(attempt),
-      age_seconds: Math.max(0, Math.floor((now - attempt.openedAt) / 1000)),
-      // Null if the row of the task was removed: its owner deleted it, or the record retention is over.
-      task_state: (await store.find(attempt.task))?.state ?? null,
-    }))
-    return { ...toWireList(await Promise.all(data)), has_more: attempts.length > limit }
+    const data = attempts.slice(0, limit).map(async (attempt) => {
+      // Undefined if the row was removed: its owner deleted it, or the record retention is over.
+      const task = await store.find(attempt.task)
+      return {
+        ...toOperatorAttempt(attempt),
+        age_seconds: Math.max(0, Math.floor((now - attempt.openedAt) / 1000)),
+        task_state: task?.state ?? null,
+        prompt: task?.prompt ?? null,
+        owner: task?.owner ?? null,
+      }
+    })
+    const last = attempts.slice(0, limit).at(-1)
+    const place = { has_more: attempts.length > limit, last_id: last ? `${last.openedAt}.${last.id}` : null }
+    return { ...toWireList(await Promise.all(data)), ...place }
   }
+}
+
+/** Attempts are listed by time: the place has it, because the attempt may be removed before the next page is read. */
+function readPlace(text: string | undefined): { openedAt: number; id: string } | undefined {
+  if (text === undefined) return undefined
+  const [, openedAt, id = ''] = /^(\d{1,15})\.([\w-]+)$/.exec(text) ?? []
+  if (openedAt !== undefined) return { openedAt: Number(openedAt), id }
+  throw new Problem('invalid_value', '`after` is not a place in this list. Use `last_id` of a page.', {
+    param: 'after',
+  })
 }
 
 export function taskNotFound(id: string): Problem {
@@ -107,24 +153,14 @@ export function taskNotFound(id: string): Problem {
  * timeline would have the same time.
  */
 
-function toOperatorTask(
-  task: Task,
-  attempts: readonly Attempt[],
-  events: readonly TaskEvent[],
-  entries: readonly LedgerEntry[],
-): OperatorTask {
-  return {
-    ...toTaskSummary(task),
-    attempts: attempts.map(toOperatorAttempt),
-    timeline: events.map(({ at, name, detail }) => ({ at: iso(at), name, detail })),
-    entries: entries.map(({ step, account, amount, currency, at }) => ({
-      step,
-      account,
-      amount: fromMicros(amount),
-      currency,
-      at: iso(at),
-    })),
-  }
+function toWireEntry({ step, account, amount, currency, at }: LedgerEntry): OperatorTask['entries'][number] {
+  return { step, account, amount: fromMicros(amount), currency, at: iso(at) }
+}
+
+function toWireDelivery(delivery: WebhookDelivery): OperatorTask['deliveries'][number] {
+  const { id, endpoint, state, log, createdAt, dueAt, endedAt } = delivery
+  const times = { created_at: iso(createdAt), next_try_at: iso(dueAt), ended_at: iso(endedAt) }
+  return { id, endpoint, state, tries: log.length, ...times }
 }
 
 /** Without the provider's own `output`, which may be a link that works without a key. */
@@ -140,6 +176,8 @@ export function toTaskSummary(task: Task): OperatorTaskSummary {
     seconds: String(task.seconds),
     size: formatSize(task.size),
     parameters: task.parameters,
+    has_image: task.image !== null,
+    source: task.source && { kind: task.source.kind, video: task.source.video },
     metadata: task.metadata,
     state: task.state,
     status: wireStatus(task),

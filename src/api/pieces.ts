@@ -1,4 +1,6 @@
+import type { FastifyReply } from 'fastify'
 import { type FairTurns, openFairTurns } from '../core/fair.ts'
+import { Problem } from '../core/problem.ts'
 import { promptBytes, type TaskView } from '../core/task.ts'
 
 /** About so much text is read and turned into JSON in a millisecond. As JSON it may have six times as many bytes. */
@@ -38,6 +40,11 @@ export function openPieceTurns(): PieceTurns {
       return await reading
     },
   }
+}
+
+/** Throws if the client has disconnected: the results of a long search or report would not be read. */
+export function refuseDisconnected({ raw }: Pick<FastifyReply, 'raw'>): void {
+  if (raw.destroyed) throw new Problem('overloaded', 'The client disconnected.')
 }
 
 /** How many tasks to read in a turn, based on the prompts of the tasks before. */

@@ -48,7 +48,7 @@ async function serve(change: (task: TaskView | undefined) => unknown = (task) =>
       return change(owner === 'anna' ? tasks.find((task) => task.id === id) : undefined)
     },
     durations: async () => new Map(),
-    queueOf: async () => [queued.id],
+    queueOf: async () => [{ id: queued.id, owner: 'anna' }],
     usedSlots: async () => 0,
   }
   const access = openAccess({ tokens: [tokenOf('anna'), tokenOf('ben')], ratePerMinute: 100 })

@@ -4,7 +4,7 @@ import { type CatalogEntry, formatSize } from '../core/catalog.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import { isPaused } from '../core/health.ts'
 import { fromMicros } from '../core/money.ts'
-import { priceRequest, pricesFor } from '../core/prices.ts'
+import { priceRequest, pricesFor, whyUnpriced } from '../core/prices.ts'
 import { Problem } from '../core/problem.ts'
 import { orderRoutes } from '../core/routing.ts'
 import { ownerOf } from '../core/token.ts'
@@ -13,6 +13,7 @@ import { maxBodyBytes } from './body.ts'
 import type { Estimates } from './estimates.ts'
 import { type BodyRequest, bodyFaults, defineRoute, type Route } from './route.ts'
 import { readSubmit } from './spellings.ts'
+import { openSpend, orUnavailable } from './spend.ts'
 import type { VideoDependencies } from './submit.ts'
 import {
   type CreateBody,
@@ -65,9 +66,10 @@ interface Quotes {
 
 export function openQuotes(dependencies: QuoteDependencies): Quotes {
   const answer = openAnswer(dependencies)
+  const spendOf = openSpend(dependencies)
   const quote: Quote = async (request, reply) => {
-    const { shown } = await answer(request, reply, ownerOf(request.token))
-    return { object: 'video.quote', ...shown }
+    const { shown } = await answer(request, reply, { owner: ownerOf(request.token) })
+    return { object: 'video.quote', ...shown, spend: await orUnavailable(spendOf(request.token)) }
   }
   const errors = [...bodyFaults, 'model_not_found', 'price_unknown'] as const
   const clientRoute = defineRoute({
@@ -94,7 +96,7 @@ export function openQuotes(dependencies: QuoteDependencies): Quotes {
     id: 'quoteForProject',
     summary: 'Quote a video for a project',
     description:
-      'The same as `POST /v1/videos/quote`, with the cost, and the accounts that the request would be sent to.',
+      'The same as `POST /v1/videos/quote`, with the cost, and the accounts that the request would be sent to. A video without a price gets the reason in place of an error.',
     query: { schema: OperatorQuoteQuery },
     body: {
       schema: CreateVideo,
@@ -105,11 +107,18 @@ export function openQuotes(dependencies: QuoteDependencies): Quotes {
     responses: { 200: { description: 'The quote.', schema: OperatorQuote } },
     errors,
     async handler(request, reply): Promise<OperatorQuote> {
-      const { shown, entry, cost } = await answer(request, reply, request.query.project ?? '')
-      return { object: 'operator.quote', ...shown, cost, routes: routesOf(entry, dependencies) }
+      const buyer = { owner: request.query.project ?? '', acceptsUnpriced: true }
+      const { shown, entry, cost, unpriced } = await answer(request, reply, buyer)
+      return { object: 'operator.quote', ...shown, cost, unpriced, routes: routesOf(entry, dependencies) }
     },
   })
   return { quote, clientRoute, operatorRoute }
+}
+
+interface Buyer {
+  owner: string
+  /** Whether a video whose price can't be computed gets the reason, not an error. */
+  acceptsUnpriced?: boolean
 }
 
 function openAnswer(dependencies: QuoteDependencies) {
@@ -118,17 +127,20 @@ function openAnswer(dependencies: QuoteDependencies) {
   return async (
     request: BodyRequest<CreateBody & { input_reference?: unknown }>,
     reply: FastifyReply,
-    owner: string,
+    { owner, acceptsUnpriced = false }: Buyer,
   ) => {
     const { entry, prompt, seconds, size, parameters } = resolve(request, reply)
     const { image, input_reference: reference } = request.body
-    const hasImage = image !== undefined || reference !== undefined
+    const hasImage = (image ?? reference ?? null) !== null
     refuseImageMismatch(hasImage, entry, parameters)
     const asked = { card: entry.card, owner, seconds, size, parameters, hasImage, sourceSeconds: 0 }
-    const price = priceRequest(pricesFor(prices, request.token), asked)
+    const settings = pricesFor(prices, request.token)
+    const isReported = acceptsUnpriced && settings?.unpriced === 'refuse'
+    const unpriced = (isReported && whyUnpriced(settings, asked)) || null
+    const price = unpriced === null ? priceRequest(settings, asked) : null
     const amount = (micros: number | null | undefined) =>
       price && typeof micros === 'number' ? { cost: fromMicros(micros), currency: price.currency } : null
-    const eta = await estimates.ofNew(entry.card)
+    const { eta, queuePosition } = await estimates.ofNew(entry.card, owner)
     const shown = {
       model: entry.name,
       seconds: String(seconds),
@@ -137,8 +149,9 @@ function openAnswer(dependencies: QuoteDependencies) {
       parameters,
       price: amount(price?.charge),
       eta,
+      queue_position: queuePosition,
     }
-    return { shown, entry, cost: amount(price?.cost) }
+    return { shown, entry, cost: amount(price?.cost), unpriced }
   }
 }
 

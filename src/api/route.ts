@@ -116,7 +116,7 @@ export const tags = {
 
 /** The chapter of a route. */
 export function tagOf({ at }: Pick<Route, 'at'>): keyof typeof tags {
-  if (/ \/(livez|readyz|openapi\.json|docs)(?![\w-])/.test(at)) return 'Service'
+  if (/ \/(livez|readyz|openapi\.json|llms\.txt|docs)(?![\w-])/.test(at)) return 'Service'
   if (at.includes(' /operator/') || at.endsWith(' /metrics')) return 'Operator'
   if (at.endsWith('/events')) return 'Events'
   if (at.includes(' /v1/webhook_')) return 'Webhooks'

@@ -42,6 +42,8 @@ export interface ServerDependencies {
   metrics?: { readonly requests: RequestMeter }
   /** Answers some requests before the routes. */
   answerPlain?: PlainAnswer
+  /** Sends a browser a page for a path that does not exist. Without it, it gets the error of the API. */
+  sendNotFound?: ((request: FastifyRequest, reply: FastifyReply) => Promise<unknown>) | undefined
 }
 
 /** Answers a request without a body. False if it is left to the routes. */
@@ -61,7 +63,7 @@ const storageCalmMs = 60_000
 /** The server without routes: how requests are parsed, and how errors are returned. */
 export function openServer(dependencies: ServerDependencies): FastifyInstance {
   const { log, clock, random, turns, azure, corsOrigins = [], healthOnly, connections, answerPlain } = dependencies
-  const { trustedProxies = [], metrics } = dependencies
+  const { trustedProxies = [], metrics, sendNotFound } = dependencies
   // The first half is random and unique, the second counts. A random id for each request costs more than reading the
   // row.
   const series = Buffer.from(random(8)).toString('hex')
@@ -100,7 +102,10 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     },
     schemaController: { compilersFactory },
     schemaErrorFormatter: toProblem,
-    frameworkErrors: (error, request, reply) => onError(error, request, reply),
+    frameworkErrors(error, request, reply) {
+      if (error.code !== 'FST_ERR_BAD_URL' || !sendNotFound || !isBrowser(request)) onError(error, request, reply)
+      else sendNotFound(request, reply).catch((unsent: Error) => onError(unsent, request, reply))
+    },
     clientErrorHandler: clientErrorHandler(newRequestId),
     // While the server closes, requests on open connections are still served.
     return503OnClosing: false,
@@ -134,6 +139,7 @@ export function openServer(dependencies: ServerDependencies): FastifyInstance {
     // Before the body is read. An unknown path needs no token.
     if (request.is404) {
       methods.refuse(request, reply)
+      if (sendNotFound && isBrowser(request)) return void sendNotFound(request, reply).catch(done)
       refuse(request)
     }
     done()
@@ -176,6 +182,11 @@ function answerBeforeRoutes(
     // While the server closes, a route tells the client to leave its connection.
     if (!server.listening || !answer(request, response)) toRoutes(request, response)
   })
+}
+
+/** Whether somebody opened this address in a browser. */
+function isBrowser({ method, headers: { accept } }: FastifyRequest): boolean {
+  return method === 'GET' && accept?.includes('text/html') === true
 }
 
 function noHost(): Problem {
@@ -226,7 +237,9 @@ function refuseTinyPieces({ raw }: FastifyRequest, reply: FastifyReply): void {
 
 /** No function if it is off: one that is called for each request slows polls by 2 %. */
 function azureOptions(azure = false): Pick<FastifyHttpOptions<RawServerDefault>, 'rewriteUrl'> {
-  return azure ? { rewriteUrl: ({ url = '' }) => fromAzure(url) } : {}
+  // A browser that opens /videos wants the page of the console.
+  const isPage = (accept = '') => accept.includes('text/html')
+  return azure ? { rewriteUrl: ({ url = '', headers }) => (isPage(headers.accept) ? url : fromAzure(url)) } : {}
 }
 
 /** The address of a request is the last one that no trusted proxy has added. */

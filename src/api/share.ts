@@ -7,6 +7,8 @@ interface ShareLimits {
   /** The items, and what to do if there are too many: "streams and waiting requests", "Poll instead". */
   items: string
   advice?: string
+  /** Who has a share; 'This token' by default. */
+  holder?: string
 }
 
 interface Share {
@@ -14,20 +16,21 @@ interface Share {
   take(owner: string): Disposable
 }
 
-export function openShare({ most, mostOfOne, items, advice = 'Try again shortly' }: ShareLimits): Share {
+export function openShare(limits: ShareLimits): Share {
+  const { most, mostOfOne, items, advice = 'Try again shortly', holder = 'This token' } = limits
   // Only of owners that have a place: an owner may be one video, of which there are ever more.
   const byOwner = new Map<string, Count>()
   const all: Count = { taken: 0 }
 
-  function messageFor(holder: string, limit: number): string {
-    return `${holder} already has ${limit} ${items} (the limit is ${limit}). ${advice}.`
+  function messageFor(name: string, limit: number): string {
+    return `${name} already has ${limit} ${items} (the limit is ${limit}). ${advice}.`
   }
 
   return {
     take(owner) {
       const own = byOwner.get(owner) ?? { taken: 0 }
       if (own.taken >= mostOfOne)
-        throw new Problem('rate_limit_exceeded', messageFor('This token', mostOfOne), { retryable: true })
+        throw new Problem('rate_limit_exceeded', messageFor(holder, mostOfOne), { retryable: true })
       if (all.taken >= most) throw new Problem('overloaded', messageFor('The service', most), { retryable: true })
       if (own.taken === 0) byOwner.set(owner, own)
       return new Place(owner, own, { byOwner, all })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
 import { Problem } from '../core/problem.ts'
-import type { StoredPlace, TaskStore } from '../stores/store.ts'
+import type { StoredPlace } from '../core/row.ts'
+import type { TaskStore } from '../stores/store.ts'
 import { openStoredBytes } from './stored-bytes.ts'
 
 /** Two steps for each sum: the bytes of an owner are in two tasks. */

@@ -124,6 +124,7 @@ export function openSubmit(dependencies: VideoDependencies, stored: StoredBytes)
     const owner = ownerOf(request.token)
     const idempotencyKey = keyOf(request)
     const create = async () => {
+      refusePaused(entry)
       await checkSpace?.()
       const settle = await stored.admit(owner, access.mostStored(request.token), uploadedBytes(order))
       const token = idOf(request.token)
@@ -181,6 +182,13 @@ function pricedRequest({ entry, seconds, size, parameters, reference, source }: 
     hasImage,
     sourceSeconds: source?.open ? source.seconds : 0,
   }
+}
+
+/** Only a new video: a repeat gets the one that exists. */
+function refusePaused({ name, card }: CatalogEntry): void {
+  if (!card.isPaused) return
+  const message = `The model '${name}' is paused by the operator. Use another model, or try again later.`
+  throw new Problem('model_not_found', message, { param: 'model' })
 }
 
 /** A source is not counted before it is copied: its size is not known earlier. */

@@ -26,7 +26,7 @@ import {
   UsageQuery,
   UsageReport,
 } from '../wire/usage.ts'
-import type { PieceTurns } from './pieces.ts'
+import { type PieceTurns, refuseDisconnected } from './pieces.ts'
 import { defineRoute, type QueryRequest, type Route } from './route.ts'
 import { dropStalled } from './server.ts'
 import { openShare } from './share.ts'
@@ -87,7 +87,8 @@ export function operatorUsageRoute(dependencies: UsageDependencies): Route {
 }
 
 const countFields = ['tasks', 'completed', 'failed', 'cancelled', 'success_rate', 'seconds']
-const measureFields = ['currency', 'p50_ms', 'p95_ms']
+// A new field is the last column: some read a file by the position.
+const measureFields = ['currency', 'p50_ms', 'p95_ms', 'priced_seconds']
 
 function showUsage(dependencies: UsageDependencies) {
   const share = openShare({ most: 64, mostOfOne: 4, items: 'usage reports' })
@@ -153,17 +154,20 @@ interface Wanted {
 }
 
 type UsageQueryText = {
-  readonly [Name in 'group_by' | 'since' | 'before' | 'token' | 'model' | 'account' | 'format']?: string | undefined
+  readonly [Name in 'group_by' | 'since' | 'before' | 'token' | 'model' | 'account' | 'error_code' | 'format']?:
+    | string
+    | undefined
 }
 
 function readWanted(query: UsageQueryText, allowed: readonly UsageDimension[], now: number): Wanted {
   refuseNul(query)
-  const { group_by: groupBy = 'model', token, model, account, format } = query
+  const { group_by: groupBy = 'model', token, model, account, error_code: code, format } = query
   const by = readDimensions(groupBy, allowed)
   const filter = {
     ...(token !== undefined && { token }),
     ...(model !== undefined && { model }),
     ...(account !== undefined && { account }),
+    ...(code !== undefined && { code }),
   }
   return { by, ...readRange(query, by, now), filter, isCsv: format === 'csv' }
 }
@@ -222,15 +226,12 @@ async function respond(
   report: ReportShape,
   { store, turns, line, reply }: Responding,
 ): Promise<string> {
-  const refuseDisconnected = () => {
-    if (reply.raw.destroyed) throw new Problem('overloaded', 'The client disconnected.')
-  }
   const turn: Turn = async () => {
-    refuseDisconnected()
+    refuseDisconnected(reply)
     return turns.take(line)
   }
   const read: Read = async (one) => {
-    refuseDisconnected()
+    refuseDisconnected(reply)
     return turns.read(line, one)
   }
   const sums = await sumUp(wanted, store, { turn, read })
@@ -286,9 +287,17 @@ function valuesOf({ values }: UsageSum, by: readonly UsageDimension[]) {
 }
 
 function countsOf(sum: UsageSum) {
-  const { completed, failed, cancelled, seconds } = sum
+  const { completed, failed, cancelled, seconds, pricedSeconds } = sum
   const tasks = completed + failed + cancelled
-  return { tasks, completed, failed, cancelled, success_rate: successRateOf(sum), seconds }
+  return {
+    tasks,
+    completed,
+    failed,
+    cancelled,
+    success_rate: successRateOf(sum),
+    seconds,
+    priced_seconds: pricedSeconds,
+  }
 }
 
 function measuresOf(sum: UsageSum) {

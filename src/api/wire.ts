@@ -70,6 +70,7 @@ export function toWireModel({ name, card }: CatalogEntry): Model {
     created: card.created,
     owned_by: card.ownedBy,
     ...(name === card.id ? {} : { alias_of: card.id }),
+    ...(card.isPaused && { paused: true as const }),
     description: card.description,
     seconds: {
       ...('values' in seconds

@@ -18,7 +18,12 @@ interface Case {
   role?: Config['role']
   docs?: boolean
   readOnly?: Service['readOnly']
+  webConsole?: 'built' | 'not built' | 'off'
+  isTerminal?: boolean
 }
+
+/** As long as a code is. */
+const code = 'c'.repeat(31)
 
 function shown({
   url = 'http://127.0.0.1:8484',
@@ -30,14 +35,22 @@ function shown({
   role = 'all',
   docs = true,
   readOnly = null,
+  webConsole = 'built',
+  isTerminal = true,
 }: Case) {
   const token = (name: string, kind: Token['kind']): Token => ({ kind, name, digest: '', models: ['*'] })
   const operators = operator === 'set' ? [token('operator', 'operator')] : []
   const tokens = [...names.map((name) => token(name, 'client')), ...operators]
   const catalog = { entries: new Map(models.map((name) => [name, null])), defaultModel: undefined }
-  const service = { url, firstSecret, operatorSecret: firstSecret, readOnly } as Service
+  const page = webConsole === 'off' ? null : { isBuilt: webConsole === 'built', createCode: () => code }
+  const service = { url, firstSecret, operatorSecret: firstSecret, readOnly, webConsole: page } as Service
   const config = { data: '/data', tokens, catalog, role, docs } as unknown as Config
-  return banner(service, config, { program: 'npx filmgate', setBy, operatorSetBy: 'FILMGATE_OPERATOR_TOKEN' })
+  return banner(service, config, {
+    program: 'npx filmgate',
+    setBy,
+    operatorSetBy: 'FILMGATE_OPERATOR_TOKEN',
+    isTerminal,
+  })
 }
 
 it('fits into 80 columns, however many models and tokens there are', () => {
@@ -49,6 +62,8 @@ it('fits into 80 columns, however many models and tokens there are', () => {
     { operator: 'made' },
     { role: 'worker', models: many('model'), url: 'http://192.168.100.200:65535' },
     {},
+    { url: 'http://192.168.100.200:65535' },
+    { url: 'http://192.168.100.200:65535', isTerminal: false },
     ...(['full', 'read_only', 'unavailable'] as const).map((readOnly) => ({ readOnly })),
   ]
   for (const one of cases) for (const line of shown(one).split('\n')) assert.ok(line.length <= 80, line)
@@ -78,6 +93,19 @@ it('shows the base URL only if it is not the default of the command line', () =>
 it('shows the address of the reference, if it is on', () => {
   assert.match(shown({}), /Docs +http:\/\/127\.0\.0\.1:8484\/docs\n/)
   assert.doesNotMatch(shown({ docs: false }), /Docs/)
+})
+
+it('links to the console with a code, except where a log may keep it', () => {
+  const link =
+    /Console +http:\/\/127\.0\.0\.1:8484\/#code=c{31}\n +\(this link signs you in once, within 10 minutes\)\n/
+  assert.match(shown({}), link)
+  // The first start shows the tokens themselves.
+  assert.match(shown({ firstSecret: secret, isTerminal: false }), link)
+  const logged = shown({ isTerminal: false })
+  assert.match(logged, /Console +http:\/\/127\.0\.0\.1:8484 {2}\(sign in: npx filmgate console\)\n/)
+  assert.doesNotMatch(logged, /code=/)
+  assert.match(shown({ webConsole: 'not built' }), /Console +not built: npm run build:console, then start again\n/)
+  assert.doesNotMatch(shown({ webConsole: 'off' }), /Console/)
 })
 
 it("says at every start where the operator's token is from", () => {

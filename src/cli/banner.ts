@@ -12,6 +12,8 @@ interface Start {
   setBy: '--token' | 'FILMGATE_TOKEN' | null
   /** The same for the operator's token. */
   operatorSetBy: '--operator-token' | 'FILMGATE_OPERATOR_TOKEN'
+  /** Whether a person reads it. Otherwise it may be kept in a log. */
+  isTerminal: boolean
 }
 
 /** What `serve` prints when the service is ready, in 80 columns. */
@@ -23,6 +25,7 @@ export function banner(service: Service, config: Config, start: Start): string {
   const facts = [
     ...readOnlyFact(service),
     ['Base URL', `${url}/v1`],
+    ...consoleFact(service, start),
     ['Docs', config.docs ? `${url}/docs` : ''],
     ['Token', firstSecret ? `${firstSecret}  ${once}` : tokenHint(config, start)],
     ['Operators', operatorUrl ? `${operatorUrl}/operator/v1` : ''],
@@ -51,6 +54,22 @@ const readOnlyReasons = {
 /** Why no videos can be created, and that a fix needs no restart. */
 function readOnlyFact({ readOnly }: Service): string[][] {
   return readOnly === null ? [] : [['Read-only', `${readOnlyReasons[readOnly]} (no restart)`]]
+}
+
+/**
+ * The link that signs in the operator: at the first start, which shows their token as well, and to a person at a
+ * terminal. The log of a later start must not open the console.
+ */
+function consoleFact({ webConsole, url, operatorUrl, operatorSecret }: Service, { program, isTerminal }: Start) {
+  if (!webConsole) return []
+  if (!webConsole.isBuilt) return [['Console', 'not built: npm run build:console, then start again']]
+  const page = operatorUrl ?? url
+  const code = isTerminal || operatorSecret !== null ? webConsole.createCode() : null
+  if (code === null) return [['Console', `${page}  (sign in: ${program} console)`]]
+  return [
+    ['Console', `${page}/#code=${code}`],
+    ['', '(this link signs you in once, within 10 minutes)'],
+  ]
 }
 
 /** Without the API: a worker accepts no requests. */

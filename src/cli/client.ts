@@ -232,6 +232,7 @@ function formOf(fields: Record<string, unknown>): FormData {
  * fails the request.
  */
 export interface Filmgate {
+  readonly baseUrl: string
   /** The id of the token that it uses; null if its secret does not have it. */
   readonly tokenId: string | null
   get<const S extends Schema>(path: string, schema: S): Promise<Read<S>>
@@ -262,6 +263,7 @@ export function openFilmgate({ baseUrl, token, tokenSource }: Connection): Filmg
   }
 
   return {
+    baseUrl,
     tokenId: idInSecret(token),
     get: (path, schema) => request(path, {}, (response) => readFitting(response, schema)),
     getCsv: (path) => request(path, {}, readCsv),

@@ -40,6 +40,7 @@ const commands: Record<string, Entry> = {
   accounts: { summary: 'for operators: the health of provider accounts', load: () => import('./accounts.ts') },
   model: { summary: 'for operators: declare models and their routes', load: declaring('model') },
   alias: { summary: 'for operators: declare other names of models', load: declaring('alias') },
+  console: { summary: 'for operators: a link that opens the console', load: () => import('./console.ts') },
   status: { summary: 'for operators: the whole service on one screen', load: () => import('./status.ts') },
   alarm: { summary: 'for operators: list and acknowledge alarms', load: () => import('./alarm.ts') },
   audit: { summary: 'for operators: who changed what, and when', load: () => import('./audit.ts') },

@@ -76,7 +76,7 @@ it('an account has one failure, its next try is never in the past, and a lack of
     recovery: 'none',
     concurrency: 1,
     on_unknown: 'hold',
-    health: { state: 'paused', reason: null, paused_until: null, failures: 1, ...health },
+    health: { state: 'paused', reason: null, paused_until: null, failures: 1, has_worked: false, ...health },
   })
   const past = { reason: 'unreachable', paused_until: new Date(Date.now() - 20_000).toISOString() }
   const refused = ['credit', 'key'].map((name) =>

@@ -52,7 +52,8 @@ async function serve(args: string[], terminal: Terminal): Promise<number> {
   const operatorSetBy = flags['operator-token'] ? '--operator-token' : 'FILMGATE_OPERATOR_TOKEN'
   const warn = (warning: string) => terminal.err(`filmgate: ${printable(warning)}\n`)
   for (const warning of service.warnings) warn(warning)
-  terminal.out(banner(service, config, { program: programToPaste(terminal.env), setBy, operatorSetBy }))
+  const isTerminal = terminal.stdoutIsTerminal
+  terminal.out(banner(service, config, { program: programToPaste(terminal.env), setBy, operatorSetBy, isTerminal }))
   const stopping = new AbortController()
   void returnIdleMemory({ sleep }, { signal: stopping.signal, warn })
   const failure = await Promise.race([signals.stop.then(() => null), service.failed])

@@ -67,7 +67,8 @@ const options = {
 } as const
 
 type Given = Values<typeof options>
-type AttemptList = Read<typeof OperatorAttemptList>
+const AttemptList = pick(OperatorAttemptList, ['object', 'data', 'has_more'])
+type AttemptList = Read<typeof AttemptList>
 
 /** The fields that are shown. Servers of other versions may lack the rest. */
 const ShownTask = pick(OperatorTask, [
@@ -162,7 +163,7 @@ async function listed(
 ): Promise<AttemptList> {
   const most = limitOf(limit, 999)
   const pages = await Promise.all(
-    states.map((state) => operator.get(`/attempts?state=${state}&limit=${most}`, OperatorAttemptList)),
+    states.map((state) => operator.get(`/attempts?state=${state}&limit=${most}`, AttemptList)),
   )
   return {
     object: 'list',
@@ -229,9 +230,15 @@ async function decide(
   { id, decision, yes }: { id: string; decision: Irrevocable; yes: boolean },
   terminal: Terminal,
 ): Promise<ShownTask> {
-  if (!yes)
-    await confirm('this needs a confirmation', () => questionAbout(operator, id, decision, terminal.now()), terminal)
-  return operator.post(`${pathOf(id)}/${decision}`, ShownTask)
+  let attempt: string | undefined
+  const ask = async () => {
+    const task = await operator.get(pathOf(id), ShownTask)
+    attempt = task.attempts.at(-1)?.id
+    return questionAbout(task, decision, terminal.now())
+  }
+  if (!yes) await confirm('this needs a confirmation', ask, terminal)
+  // The answer to a question about one attempt must not decide about the next one.
+  return operator.post(`${pathOf(id)}/${decision}`, ShownTask, attempt === undefined ? undefined : { attempt })
 }
 
 /** Ends of ids may repeat among the tasks of all owners. */
@@ -254,8 +261,7 @@ function readOperation(text: string): unknown {
   }
 }
 
-async function questionAbout(operator: Filmgate, id: string, decision: Irrevocable, now: number) {
-  const task = await operator.get(pathOf(id), ShownTask)
+function questionAbout(task: ShownTask, decision: Irrevocable, now: number) {
   refuseDecided(task)
   const last = task.attempts.at(-1)
   const age = last ? `, sent to ${last.account} ${relative(Date.parse(last.opened_at), now)}` : ''

@@ -43,7 +43,10 @@ it('operators see groups by the names of tokens, with totals', async () => {
   await using api = await startServer()
   const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'op', FILMGATE_TOKEN: 'me' }
   const args = ['usage', '--by', 'token,day', '--since', '2026-11-15', '--before', '2026-11-17T00:00Z']
-  const { code, stdout, stderr } = await runCli([...args, '--project', 'shop', '--token-id', 'tok_1'], { env, cwd })
+  const { code, stdout, stderr } = await runCli(
+    [...args, '--project', 'shop', '--token-id', 'tok_1', '--error', 'timeout'],
+    { env, cwd },
+  )
   assert.equal(code, 0, stderr)
   const lines = stdout.split('\n').map((line) => line.split(/ {2,}/).join(' | '))
   assert.deepEqual(lines, [
@@ -60,6 +63,7 @@ it('operators see groups by the names of tokens, with totals', async () => {
     before: '2026-11-17T00:00:00.000Z',
     project: 'shop',
     token: 'tok_1',
+    error_code: 'timeout',
   })
 })
 

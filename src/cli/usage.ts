@@ -23,12 +23,13 @@ Examples:
   filmgate usage --by token --project shop --since 2026-11-01 --csv > a.csv
 
 Options:
-  --by FIELDS         model, token, day, hour; for operators also project and
-                      account; several with commas (model)
+  --by FIELDS         model, token, error_code, day, hour; for operators also
+                      project and account; several with commas (model)
   --since TIME        30d (ago), 2026-11-15, or with a time (30d)
   --before TIME       the end of the range (now)
   --model MODEL       only tasks of this model, by its own name
   --token-id ID       only tasks that the token with this id created
+  --error CODE        only tasks that failed with this code
   --project PROJECT   for operators: only tasks of this project
   --account ACCOUNT   for operators: only tasks of this account
   --csv               as CSV, for a spreadsheet
@@ -46,6 +47,7 @@ const options = {
   before: { type: 'string' },
   model: { type: 'string' },
   'token-id': { type: 'string' },
+  error: { type: 'string' },
   project: { type: 'string' },
   account: { type: 'string' },
   csv: { type: 'boolean' },
@@ -118,10 +120,10 @@ function isForOthers(error: unknown): boolean {
 }
 
 function queryOf(values: Given, now: number): URLSearchParams {
-  const { by, since, before, model, project, account, csv, 'token-id': token } = values
+  const { by, since, before, model, project, account, error, csv, 'token-id': token } = values
   const iso = (name: string, text: string) => new Date(timeBefore(name, text, now)).toISOString()
   const fields = {
-    ...{ group_by: by, model, token, project, account },
+    ...{ group_by: by, model, token, error_code: error, project, account },
     since: since && iso('since', since),
     before: before && iso('before', before),
     format: csv ? 'csv' : undefined,

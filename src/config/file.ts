@@ -104,6 +104,7 @@ class Variables {
 /** The part of JSON Schema that schema.ts uses. */
 export interface KeySchema {
   readonly type: string | readonly string[]
+  readonly description?: string
   /** `what is wrong; how to fix it` */
   readonly errorMessage?: string
   readonly enum?: readonly unknown[]

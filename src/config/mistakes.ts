@@ -49,6 +49,11 @@ export class Mistakes extends Error {
     this.#written.set(where, written)
   }
 
+  /** The text at this place as the file has it, if it has a variable in it. */
+  writtenAt(where: string): string | undefined {
+    return this.#written.get(where)
+  }
+
   quote(where: string, text: string): string {
     return `'${this.#written.get(where) ?? text}'`
   }

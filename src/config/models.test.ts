@@ -172,6 +172,13 @@ it('the name of a model or an alias has no part that would change a path', () =>
     assert.deepEqual(mistakesOf(`aliases: { "${name}": studio }`), [], name)
 })
 
+it('the description of a model is text that every JSON reader accepts', () => {
+  const mistakes = (text: string) => mistakesOf(`models: { studio: { description: ${JSON.stringify(text)} } }`).join()
+  for (const text of ['\ud800lone', 'a\0b', '\u001b[1m'])
+    assert.match(mistakes(text), /it has control characters, or half a surrogate pair/, JSON.stringify(text))
+  assert.equal(mistakes('two\nlines, 电影 🎬'), '')
+})
+
 it('a pattern of a token that fits no model is a warning', () => {
   const yaml = `
 aliases: { sora-2: studio }
@@ -202,7 +209,7 @@ it('any value in the wrong place is a mistake with a place and a fix, never a cr
     ...['provider', 'enabled', 'concurrency', 'on_unknown', 'base_url', 'key'].map((name) => (value: unknown) => ({
       accounts: { studio: { [name]: value } },
     })),
-    ...['account', 'model', 'routes', 'seconds', 'size', 'image', 'concurrency', 'deadlines'].map(
+    ...['account', 'model', 'routes', 'seconds', 'size', 'image', 'concurrency', 'deadlines', 'paused', 'price'].map(
       (name) => (value: unknown) => ({ models: { studio: { [name]: value } } }),
     ),
     ...['account', 'model', 'priority', 'weight'].map((name) => (value: unknown) => ({
@@ -229,6 +236,17 @@ it('a model that is changed keeps the words of its provider for the sizes that a
   const shapesOf = (yaml: string) => Object.keys((sizeOf(yaml) as { shapes?: object })?.shapes ?? {})
   assert.ok(shapesOf('models: { kling-3.0: { concurrency: 5 } }').includes('720x1280'))
   assert.deepEqual(shapesOf('models: { kling-3.0: { size: { values: [1280x720] } } }'), ['1280x720'])
+})
+
+it('a model may be paused and have a price of its own; a new model that is like it has neither', () => {
+  const studio = { paused: true, price: [{ unit: 'second', price: '0.1' }] }
+  const { entries } = load(JSON.stringify({ models: { studio, fox: { account: 'studio' } } })).catalog
+  const settingsOf = (name: string) => {
+    const card = entries.get(name)?.card
+    return [card?.isPaused, card?.ownPrice?.[0]?.price]
+  }
+  assert.deepEqual(settingsOf('studio'), [true, '0.1'])
+  assert.deepEqual(settingsOf('fox'), [undefined, undefined])
 })
 
 it('a new model does not get the price of another', () => {

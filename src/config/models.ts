@@ -10,6 +10,7 @@ import {
   type SizeRule,
   toCard,
 } from '../core/catalog.ts'
+import type { PriceLine } from '../core/prices.ts'
 import type { Route } from '../core/routing.ts'
 import type { Accounts, Members } from './accounts.ts'
 import { type Mistakes, placeIn } from './mistakes.ts'
@@ -111,7 +112,7 @@ function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mist
   const rules = readRules(where, given, base ?? anything, mistakes)
   if (!base || routes.length === 0) return undefined
   // The facts of the base, such as its price, are not those of a new model.
-  const { facts, makes = [], retiresOn, ...like } = base
+  const { facts, makes = [], retiresOn, isPaused: _, ownPrice: __, ...like } = base
   const own = cards.has(id) && facts ? { facts } : {}
   // If all its routes lead to other models, the end of this one does not matter.
   const ends = cards.has(id) && retiresOn !== undefined && routes.some((route) => isUsual(route, base, known))
@@ -124,6 +125,8 @@ function readCard(id: string, given: ModelSettings, known: Known, mistakes: Mist
     ...own,
     ...(ends && { retiresOn }),
     ...(isOneProvider && { makes }),
+    ...(given.paused && { isPaused: true as const }),
+    ...(given.price && { ownPrice: given.price as PriceLine[] }),
     id,
     ownedBy: provider ?? base.ownedBy,
     routes: cards.has(id) ? routes.map((route) => withPrice(route, base, known)) : routes,

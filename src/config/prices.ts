@@ -51,7 +51,7 @@ const line = {
   },
 } as const
 
-const lines = {
+export const priceLines = {
   type: 'array',
   minItems: 1,
   items: line,
@@ -72,9 +72,9 @@ const models = {
     description: 'The price of a model.',
     additionalProperties: false,
     properties: {
-      price: { ...lines, description: 'The price for clients.' },
+      price: { ...priceLines, description: 'The price for clients.' },
       markup,
-      cost: { ...lines, description: "The provider's cost, in place of the prices in the catalogue." },
+      cost: { ...priceLines, description: "The provider's cost, in place of the prices in the catalogue." },
     },
   },
 } as const

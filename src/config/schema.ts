@@ -1,9 +1,9 @@
 import type { XStatic } from 'typebox/schema'
 import { unknownPolicies } from '../core/attempt.ts'
-import { imageRules } from '../core/catalog.ts'
+import { imageRules, modelNameForm } from '../core/catalog.ts'
 import { mostQueuedTasks, mostStoredBytes } from '../core/token.ts'
 import { verifyModes } from '../core/verification.ts'
-import { pricesSchema, spendSchema } from './prices.ts'
+import { priceLines, pricesSchema, spendSchema } from './prices.ts'
 
 /*
  * Every key of filmgate.yaml: its type, its limits, its description, and the message for a wrong value ("what is wrong;
@@ -32,10 +32,9 @@ const accountName = {
   errorMessage: 'it is not a valid name; use letters, digits and . _ -',
 } as const
 
-/** Also a part of URLs, where a segment `.` or `..` would lead elsewhere. */
 export const modelName = {
   type: 'string',
-  pattern: '^(?!(.*/)?\\.\\.?(/|$))[\\w.:/@-]{1,200}$',
+  pattern: modelNameForm.source,
   errorMessage: 'it is not a valid name; use letters, digits and . _ : / @ -, and no part . or .. between slashes',
 } as const
 
@@ -109,7 +108,12 @@ const model = {
       description: 'The accounts and engines that generate the videos, instead of `account`.',
       errorMessage: 'it is not a list of routes; write for example [{account: main, model: name}]',
     },
-    description: { type: ['string', 'null'], description: 'A text for clients, in the list of models.' },
+    description: {
+      type: ['string', 'null'],
+      pattern: '^[^\\p{Cs}\\x00-\\x08\\x0b-\\x1f\\x7f]*$',
+      description: 'A text for clients, in the list of models.',
+      errorMessage: 'it has control characters, or half a surrogate pair; remove them',
+    },
     seconds: {
       type: ['object', 'null'],
       description:
@@ -171,6 +175,16 @@ const model = {
       type: ['integer', 'null'],
       description: 'How many of its tasks may run at once, over all accounts. No limit by default.',
       errorMessage: `${notLimit}; leave it out for no limit`,
+    },
+    price: {
+      ...priceLines,
+      description:
+        'The price for clients, if `prices` does not name the model. It counts where videos have a price: with `prices`, or for a token with a spend cap.',
+    },
+    paused: {
+      type: 'boolean',
+      default: false,
+      description: '`true` refuses new videos of the model. Those that exist go on.',
     },
     deadlines: {
       type: ['object', 'null'],

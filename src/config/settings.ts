@@ -278,7 +278,13 @@ export const settings = {
   docs: {
     variable: 'FILMGATE_DOCS',
     fallback: 'on',
-    help: 'the reference at /docs and /openapi.json: on, off',
+    help: '/docs, /openapi.json and /llms.txt: on, off',
+    parse: parseSwitch,
+  },
+  console: {
+    variable: 'FILMGATE_CONSOLE',
+    fallback: 'on',
+    help: "the operator's web page at /: on, off",
     parse: parseSwitch,
   },
   'trace-prompts': {

@@ -3,6 +3,14 @@ import type { Mistakes } from './mistakes.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
+/** All of them that are read. */
+export const traceVariables = [
+  ...['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_PROTOCOL'],
+  ...['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'],
+  ...['OTEL_RESOURCE_ATTRIBUTES', 'OTEL_SERVICE_NAME', 'OTEL_TRACES_SAMPLER', 'OTEL_TRACES_SAMPLER_ARG'],
+  ...['OTEL_SDK_DISABLED', 'OTEL_TRACES_EXPORTER', 'OTEL_BSP_SCHEDULE_DELAY', 'OTEL_BSP_MAX_QUEUE_SIZE'],
+]
+
 /**
  * OpenTelemetry's own variables, in their usual meaning. Null without an endpoint, or if traces are switched off. No
  * mistake repeats a header or an address: they may contain a key.

@@ -1,10 +1,13 @@
 import { closest } from './closest.ts'
 import type { ParameterRule } from './parameters.ts'
-import type { PriceTable } from './prices.ts'
+import type { PriceLine, PriceTable } from './prices.ts'
 import { Problem } from './problem.ts'
 import type { Route } from './routing.ts'
 import type { Size, SourceKind, Task, VideoFacts } from './task.ts'
 import { matchesGlob, type Token } from './token.ts'
+
+/** The name of a model is also a part of URLs, where a segment `.` or `..` would lead elsewhere. */
+export const modelNameForm = /^(?!(.*\/)?\.\.?(\/|$))[\w.:/@-]{1,200}$/
 
 /** Everything known about one model. Cards are data: they come with a provider and can be changed in filmgate.yaml. */
 export interface ModelCard {
@@ -30,6 +33,10 @@ export interface ModelCard {
   readonly deadlines: Deadlines
   /** Whether a failed generation is charged for. If not, another route may be tried. */
   readonly failuresBilled: boolean
+  /** The price for clients, as an operator declared it with the model. */
+  readonly ownPrice?: readonly PriceLine[]
+  /** An operator paused it: new videos are refused. */
+  readonly isPaused?: true
   /** The day from which its vendor may retire it, such as 2026-11-17. */
   readonly retiresOn?: string
   /** What it can derive from another video; nothing if it is left out. */

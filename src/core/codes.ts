@@ -62,7 +62,10 @@ const codes = {
   },
   permission_denied: { status: 403, meaning: 'This route needs an operator token, or one that is an admin.' },
   token_not_found: { status: 404, meaning: 'There is no such token.' },
-  model_not_found: { status: 404, meaning: 'There is no such model, or this token may not use it.' },
+  model_not_found: {
+    status: 404,
+    meaning: 'There is no such model, this token may not use it, or the operator paused it.',
+  },
   account_not_found: { status: 404, meaning: 'There is no such account.' },
   alarm_not_found: { status: 404, meaning: 'There is no such alarm.' },
   unknown_url: { status: 404, meaning: 'There is nothing at this path.' },

@@ -37,13 +37,15 @@ interface Given extends Partial<Omit<PricedRequest, 'card'>> {
   audio?: CardFacts['audio']
   currency?: string
   rules?: readonly PriceRule[]
+  ownPrice?: readonly PriceLine[]
   settings?: Partial<PriceSettings>
 }
 
 function price(given: Given) {
-  const { lines = null, audio = 'optional', currency = 'USD', rules = [], settings = {}, ...rest } = given
+  const { lines = null, audio = 'optional', currency = 'USD', rules = [], settings = {}, ownPrice, ...rest } = given
   const table = lines && { currency, on: '2026-11', source: 'a list', lines }
-  const card = { ...toCard(template, ['main']), facts: { ...common, audio, price: table } }
+  const facts = { ...common, audio, price: table }
+  const card = { ...toCard(template, ['main']), facts, ...(ownPrice && { ownPrice }) }
   const request = {
     card,
     owner: 'alice',
@@ -73,6 +75,18 @@ it('without settings a video is free', () => {
   const size = { width: 1280, height: 720 }
   const request = { card, owner: '', seconds: 5, size, parameters: {}, hasImage: false, sourceSeconds: 0 }
   assert.equal(priceRequest(null, request), null)
+})
+
+it('the price that was declared with a model wins over rules for all models, and not over those that name it', () => {
+  const ownPrice = [second('0.3')]
+  const all: PriceRule = { project: null, model: '*', markup: '2' }
+  assert.equal(price({ lines: [second('0.1')], ownPrice, rules: [all] })?.charge, 1_500_000)
+  assert.equal(price({ lines: [second('0.1')], ownPrice })?.cost, 500_000, 'the cost is the provider’s')
+  const naming: PriceRule[] = [
+    { project: null, model: 'acme-1', price: [second('0.2')] },
+    { project: 'alice', model: '*', price: [second('0.2')] },
+  ]
+  for (const rule of naming) assert.equal(price({ ownPrice, rules: [rule, all] })?.charge, 1_000_000)
 })
 
 describe('the price of a table', () => {

@@ -127,7 +127,11 @@ function computePrice(settings: PriceSettings, request: PricedRequest): TaskPric
   const rules = settings.rules.filter(
     ({ project, model }) => (project === null || project === request.owner) && matchesGlob(model, card.id),
   )
-  const rule = rules.find(({ price, markup }) => price ?? markup)
+  const deciding = rules.filter(({ price, markup }) => price ?? markup)
+  // What the configuration says about a project or about this very model wins over what was declared with the model.
+  const named = deciding.find(({ project, model }) => project !== null || model === card.id)
+  const own = card.ownPrice && { price: card.ownPrice }
+  const rule: Pick<PriceRule, 'price' | 'markup'> | undefined = named ?? own ?? deciding[0]
   const costs = costParts(settings, request, rules)
   const charges = rule?.price ? partsOf(rule.price, request, settings) : costs
   if (!Array.isArray(charges)) return charges

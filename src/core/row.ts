@@ -323,11 +323,37 @@ export function toEntry(row: Row): LedgerEntry {
 
 export const spendColumns = namesIn('scope currency period starts ends amount')
 
+/** A place among the tasks of all owners. It need not exist. */
+export type StoredPlace = Pick<Task, 'owner' | 'id'>
+
+export interface StoredStep {
+  bytes: number
+  next: StoredPlace | null
+}
+
 /** The last row of one step of a sum, with the sum; undefined if there was no row. */
-export function toStoredStep(row: Row | undefined, limit: number) {
+export function toStoredStep(row: Row | undefined, limit: number): StoredStep {
   if (!row) return { bytes: 0, next: null }
   const next = Number(row.found) < limit ? null : { owner: String(row.owner), id: String(row.id) }
   return { bytes: Number(row.bytes), next }
+}
+
+export interface ExpiryStep {
+  /** The hour is null for bytes that don't expire yet: inputs of unfinished tasks. */
+  sums: { hour: number | null; tasks: number; bytes: number }[]
+  next: StoredPlace | null
+}
+
+/** One step of sums by the hour of expiry. Each row also has the last task of the step, and how many there were. */
+export function toExpiryStep(rows: readonly Row[], limit: number): ExpiryStep {
+  const [first] = rows
+  const sums = rows.map(({ hour, tasks, bytes }) => ({
+    hour: hour === null || hour === undefined ? null : Number(hour),
+    tasks: Number(tasks),
+    bytes: Number(bytes),
+  }))
+  const isFull = first !== undefined && Number(first.found) >= limit
+  return { sums, next: isFull ? { owner: String(first.owner), id: String(first.id) } : null }
 }
 
 /** If `tried` can't be read, it counts as empty. */

@@ -109,6 +109,11 @@ export function ownerOf({ project, id, name }: Token): string {
   return project ?? id ?? name
 }
 
+/** Of the secrets that the token has at that time: the current one, and replaced ones until their end. */
+export function digestsOf({ digest, older = [] }: Token, now: number): string[] {
+  return [digest, ...older.flatMap((one) => (now < one.until ? one.digest : []))]
+}
+
 /** The id that operators use. A configured token is known by its name. */
 export function idOf({ id, name }: Pick<Token, 'id' | 'name'>): string {
   return id ?? `config:${name}`

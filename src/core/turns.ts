@@ -162,22 +162,53 @@ interface Waiting {
 }
 
 /**
- * The ids of queued tasks in about the order in which they will be claimed: the first of each queue, then the second of
- * each. `read` returns the ids of all queues, in the order of their turns, up to `each` of every queue. `each` begins
+ * Queued tasks in about the order in which they will be claimed: the first of each queue, then the second of each. `owners`
+ * are in the order of their turns, and `read` returns the ids of their queues, up to `each` of every queue. `each` begins
  * with an even share, and grows only if short queues leave too few ids.
  */
 export async function interleaveQueues(
-  queues: number,
+  owners: readonly string[],
   limit: number,
   read: (each: number) => Promise<readonly (readonly string[])[]>,
-): Promise<string[]> {
-  for (let each = Math.ceil(limit / Math.max(1, queues)); ; each *= 4) {
+): Promise<QueuePlace[]> {
+  for (let each = Math.ceil(limit / Math.max(1, owners.length)); ; each *= 4) {
     const lines = await read(each)
     const found = lines.reduce((sum, line) => sum + line.length, 0)
     if (found < limit && lines.some(({ length }) => length === each)) continue
     const turns = Array.from({ length: Math.max(0, ...lines.map(({ length }) => length)) }, (_, turn) => turn)
-    return turns.flatMap((turn) => lines.flatMap((line) => line[turn] ?? [])).slice(0, limit)
+    const places = turns.flatMap((turn) =>
+      owners.flatMap((owner, at) => {
+        const id = lines[at]?.[turn]
+        return id === undefined ? [] : { id, owner }
+      }),
+    )
+    return places.slice(0, limit)
   }
+}
+
+/** A queued task of a card, and whose it is. */
+export interface QueuePlace {
+  id: string
+  owner: string
+}
+
+/**
+ * The position that a new task of this owner gets among these: in the turn after the owner's last one. It is not behind all
+ * others, whose number is theirs to know. An owner without tasks comes last in the first turn. Undefined if it is beyond
+ * places that are only a part of the queue.
+ */
+export function newPosition(places: readonly QueuePlace[], owner: string, isPart: boolean): number | undefined {
+  const own = places.filter((place) => place.owner === owner).length
+  const turns = new Map<string, number>()
+  const circle = new Map<string, number>()
+  const isBehindOwner = (other: string) => own > 0 && Number(circle.get(other)) > Number(circle.get(owner))
+  for (const [at, { owner: other }] of places.entries()) {
+    const turn = turns.get(other) ?? 0
+    turns.set(other, turn + 1)
+    if (turn === 0) circle.set(other, circle.size)
+    if (turn > own || (turn === own && isBehindOwner(other))) return at + 1
+  }
+  return isPart ? undefined : places.length + 1
 }
 
 /** Reads few tasks at first: in most claims a queue gets one turn, or none. */

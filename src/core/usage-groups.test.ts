@@ -31,10 +31,10 @@ it('adds up tasks, seconds and money, and cost without a task', () => {
   )
   assert.deepEqual(others, [])
   assert.ok(group)
-  const { completed, failed, cancelled, seconds, revenue, cost, currency } = group
+  const { completed, failed, cancelled, seconds, pricedSeconds, revenue, cost, currency } = group
   assert.deepEqual(
-    { completed, failed, cancelled, seconds, revenue, cost, currency },
-    { completed: 2, failed: 1, cancelled: 1, seconds: 8, revenue: 3, cost: 10, currency: 'USD' },
+    { completed, failed, cancelled, seconds, pricedSeconds, revenue, cost, currency },
+    { completed: 2, failed: 1, cancelled: 1, seconds: 8, pricedSeconds: 4, revenue: 3, cost: 10, currency: 'USD' },
   )
   assert.equal(successRateOf(group), 0.6667)
 })
@@ -58,6 +58,10 @@ it('has a group for each combination of values, in their order, with days and ho
       ['tok_1', 'shop', 'p'],
     ],
   )
+  assert.deepEqual(
+    sumOf(['error_code'], [{}, { outcome: 'failed', code: 'timeout' }]).map((group) => group.values),
+    [[null], ['timeout']],
+  )
 })
 
 it('never adds amounts of different currencies', () => {
@@ -73,11 +77,13 @@ it('never adds amounts of different currencies', () => {
 
 it('counts only what passes the filters, and for a client no cost without a task', () => {
   const unused: Partial<UsageRecord> = { outcome: 'unused' }
-  const records = [{}, { token: 'tok_2' }, { model: 'other' }, { account: 'q' }, unused]
+  const late: Partial<UsageRecord> = { outcome: 'failed', code: 'timeout', revenue: 0, cost: 0 }
+  const records = [{}, { token: 'tok_2' }, { model: 'other' }, { account: 'q' }, unused, late]
   const both = { model: 'm', account: 'q' }
   const filters = [{}, { token: 'tok_2' }, { model: 'm' }, { account: 'p' }, both, { token: 'x' }]
   const completed = (filter: object) => sumOf([], records, { filter }).reduce((sum, group) => sum + group.completed, 0)
   assert.deepEqual(filters.map(completed), [4, 1, 3, 3, 1, 0])
+  assert.equal(sumOf([], records, { filter: { code: 'timeout' } })[0]?.failed, 1)
   const cost = (countsUnused: boolean) => sumOf([], records, { countsUnused })[0]?.cost
   assert.deepEqual([cost(true), cost(false)], [10, 8])
 })

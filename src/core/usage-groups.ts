@@ -3,7 +3,7 @@ import type { UsageRecord } from './usage.ts'
 
 /* Sums of usage, by the values of some dimensions. */
 
-export const usageDimensions = ['token', 'project', 'model', 'account', 'day', 'hour'] as const
+export const usageDimensions = ['token', 'project', 'model', 'account', 'error_code', 'day', 'hour'] as const
 export type UsageDimension = (typeof usageDimensions)[number]
 
 /** How many days a report has: by default, and at most. */
@@ -14,6 +14,7 @@ export interface UsageFilter {
   token?: string
   model?: string
   account?: string
+  code?: string
 }
 
 export interface UsageSum {
@@ -26,6 +27,8 @@ export interface UsageSum {
   cancelled: number
   /** The length of completed videos, as it was requested. */
   seconds: number
+  /** Those of them that have a price. */
+  pricedSeconds: number
   /** Micros. */
   revenue: number
   cost: number
@@ -53,12 +56,13 @@ export function openUsageSums({ by, filter = {}, countsUnused, most }: SumOption
   /** By their values. There is more than one only if the currency was changed: its amounts are never added to others. */
   const groups = new Map<string, UsageSum[]>()
   let size = 0
-  const { token, model, account } = filter
+  const { token, model, account, code } = filter
   const isWanted = (record: UsageRecord) =>
     (countsUnused || record.outcome !== 'unused') &&
     (token === undefined || record.token === token) &&
     (model === undefined || record.model === model) &&
-    (account === undefined || record.account === account)
+    (account === undefined || record.account === account) &&
+    (code === undefined || record.code === code)
 
   function sumFor(record: UsageRecord): UsageSum {
     const { currency } = record
@@ -73,7 +77,7 @@ export function openUsageSums({ by, filter = {}, countsUnused, most }: SumOption
     }
     if (size === most) throw tooMany(most)
     size += 1
-    const counts = { completed: 0, failed: 0, cancelled: 0, seconds: 0, revenue: 0, cost: 0 }
+    const counts = { completed: 0, failed: 0, cancelled: 0, seconds: 0, pricedSeconds: 0, revenue: 0, cost: 0 }
     const sum: UsageSum = { values, currency, ...counts, durations: new Map() }
     groups.set(key, [...known, sum])
     return sum
@@ -88,6 +92,7 @@ export function openUsageSums({ by, filter = {}, countsUnused, most }: SumOption
       if (record.outcome !== 'unused') sum[record.outcome] += 1
       if (record.outcome !== 'completed') return
       sum.seconds += record.seconds
+      if (record.currency !== null) sum.pricedSeconds += record.seconds
       const ms = Number(record.tookMs.toPrecision(3))
       sum.durations.set(ms, (sum.durations.get(ms) ?? 0) + 1)
     },
@@ -101,6 +106,7 @@ const readValue: Readonly<Record<UsageDimension, (record: UsageRecord) => string
   project: ({ owner }) => owner,
   model: ({ model }) => model,
   account: ({ account }) => account,
+  error_code: ({ code }) => code,
   day: ({ at }) => new Date(at).toISOString().slice(0, 10),
   hour: ({ at }) => `${new Date(at).toISOString().slice(0, 13)}:00Z`,
 }

@@ -24,6 +24,9 @@ export interface Endpoint {
   disabledWhy: string | null
 }
 
+/** How many an owner may have. */
+export const mostEndpoints = 16
+
 export type EndpointChange = Partial<Omit<Endpoint, 'id' | 'owner' | 'createdAt'>>
 
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const

@@ -145,6 +145,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     // No other process uses the folder.
     onTokens: () => () => {},
     appendAudit: (entry) => write('appendAudit', entry),
+    useCode: (code, until, now) => write('useCode', code, until, now),
     trimUsage: (before, limit) => write('trimUsage', before, limit),
     leaseUsageCursor: async (lease) => (await write('leaseUsageCursor', lease)) ?? undefined,
     moveUsageCursor: (holder, number) => write('moveUsageCursor', holder, number),

@@ -15,10 +15,11 @@ import type { FigureRequest, Figures } from '../core/figures.ts'
 import type { JobEnd, LedgerEntry } from '../core/ledger.ts'
 import type { Notice } from '../core/notice.ts'
 import type { DecisionRecord, Lease } from '../core/plan.ts'
+import type { ExpiryStep, StoredPlace, StoredStep } from '../core/row.ts'
 import type { CapCounter, Counter } from '../core/spend.ts'
 import type { Json, State, Status, Task, TaskEvent, TaskView } from '../core/task.ts'
 import type { StoredToken } from '../core/token.ts'
-import type { QueueLimits } from '../core/turns.ts'
+import type { QueueLimits, QueuePlace } from '../core/turns.ts'
 import type { UsageRecord } from '../core/usage.ts'
 import type { SecretColumn } from '../core/vault.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EndpointChange, WebhookDelivery } from '../core/webhook.ts'
@@ -83,8 +84,8 @@ export interface TaskStore {
   events(task: string): Promise<TaskEvent[]>
   /** What was posted for this task, even if its row is gone. */
   entries(task: string): Promise<LedgerEntry[]>
-  /** The ids of queued tasks of this card, in about the order in which they will be claimed. */
-  queueOf(card: string, limit: number): Promise<string[]>
+  /** Queued tasks of this card, in about the order in which they will be claimed. */
+  queueOf(card: string, limit: number): Promise<QueuePlace[]>
   /** How many slots of these accounts are in use. */
   usedSlots(accounts: readonly string[]): Promise<number>
   /**
@@ -92,6 +93,8 @@ export interface TaskStore {
    * in the order of owners and ids. `next` is where the next step begins; null if there are no more.
    */
   sumStored(of: 'owner' | 'all', after: StoredPlace, limit: number): Promise<StoredStep>
+  /** The same step over all owners, summed by the hour since the epoch in which the bytes expire. */
+  storedExpiries(after: StoredPlace, limit: number): Promise<ExpiryStep>
   /** How many tasks of this owner wait, counted up to `most`. */
   countQueued(owner: string, most: number): Promise<number>
   /** What was spent or reserved in the period of a counter, whether it is stored or not. */
@@ -104,14 +107,6 @@ export interface TaskStore {
   unfinishedOf(account: string): Promise<number>
   /** How long the last tasks of each card took from start to end, in milliseconds. */
   durations(): Promise<Map<string, number[]>>
-}
-
-/** A place among the tasks of all owners. It need not exist. */
-export type StoredPlace = Pick<Task, 'owner' | 'id'>
-
-interface StoredStep {
-  bytes: number
-  next: StoredPlace | null
 }
 
 /** What is known about the job of a task that is removed. */
@@ -173,8 +168,11 @@ export interface LeaseStore {
 export interface AttemptStore {
   attempt(id: string): Promise<Attempt | undefined>
   attempts(task: string): Promise<Attempt[]>
-  /** Attempts of that state. Open ones wait for a decision, so the oldest come first; of all others the newest. */
-  attemptsIn(state: AttemptState, limit: number): Promise<Attempt[]>
+  /**
+   * Attempts of that state, after the given one. Open ones wait for a decision, so the oldest come first; of all others
+   * the newest. `after` need not exist: it is only a position in that order.
+   */
+  attemptsIn(state: AttemptState, limit: number, after?: Pick<Attempt, 'openedAt' | 'id'>): Promise<Attempt[]>
   /** Those of the given operations of this account that belong to an attempt. */
   bound(account: string, operations: readonly string[]): Promise<Set<string>>
   /**
@@ -267,7 +265,7 @@ export interface HealthStore {
   trimHealths(accounts: readonly string[], before: number): Promise<number>
 }
 
-/** Tokens, and the log of what operators changed. */
+/** Tokens, the log of what operators changed, and codes that sign in once. */
 export interface TokenStore {
   /** The tokens that changed after that revision, in the order of their changes, revoked ones too. By default all. */
   tokens(since?: number): Promise<StoredToken[]>
@@ -281,6 +279,8 @@ export interface TokenStore {
   auditLog(page: { after?: number; limit: number }): Promise<AuditRecord[]>
   /** For a change that is not a row of this store. */
   appendAudit(entry: AuditEntry): Promise<void>
+  /** False if the code was used before, by any process. Codes that have expired by `now` are forgotten. */
+  useCode(code: string, until: number, now: number): Promise<boolean>
 }
 
 /** The cost and revenue of ended tasks. The plan of a change adds the records. */

@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
+import { alwaysTraced } from '../core/trace.fixture.ts'
 import type { EndedSpan, TraceSettings } from '../core/trace.ts'
 import type { Posted } from '../outbound.ts'
 import { openExporter } from './otlp.ts'
 
 const usual: TraceSettings = {
+  ...alwaysTraced,
   url: 'http://collector:4318/v1/traces',
   headers: { 'x-tenant': 'films' },
   resource: { 'service.name': 'filmgate' },
-  sampler: 'always_on',
-  ratio: 1,
-  isParentBased: true,
-  showsPrompts: false,
-  delayMs: 5_000,
-  mostWaiting: 2_048,
 }
 const span: EndedSpan = {
   name: 'poll',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { manualClock } from '../core/clock.fixture.ts'
+import { alwaysTraced } from '../core/trace.fixture.ts'
 import { noSpan, noTraces, type TraceSettings } from '../core/trace.ts'
 import { newTask } from '../stores/contract/world.ts'
 import { openTraces } from './traces.ts'
@@ -10,19 +11,8 @@ let count = 0
 const random = (bytes: number) => new Uint8Array(bytes).fill(++count)
 // These tests end no sampled span.
 const outbound = { postTrusted: () => assert.fail('a span is sent') }
-const usual: TraceSettings = {
-  url: 'http://127.0.0.1:9/v1/traces',
-  headers: {},
-  resource: {},
-  sampler: 'always_on',
-  ratio: 1,
-  isParentBased: true,
-  showsPrompts: false,
-  delayMs: 5_000,
-  mostWaiting: 2_048,
-}
 const open = (changes: Partial<TraceSettings> | null) =>
-  openTraces({ settings: changes && { ...usual, ...changes }, clock: manualClock(), random, log, outbound })
+  openTraces({ settings: changes && { ...alwaysTraced, ...changes }, clock: manualClock(), random, log, outbound })
 
 const traceId = 'ab'.repeat(16)
 const parentId = 'cd'.repeat(8)

@@ -2,8 +2,7 @@ import { accountModes, accountSources } from '../core/account.ts'
 import { recoveries, unknownPolicies } from '../core/attempt.ts'
 import { pauseReasons } from '../core/health.ts'
 import { verifyModes } from '../core/verification.ts'
-import { time } from './operator.ts'
-import { always, count, deleted, flag, listOf, orNull, request, type Static, shape, text } from './schema.ts'
+import { always, count, deleted, flag, listOf, orNull, request, type Static, shape, text, time } from './schema.ts'
 
 /* Responses. */
 
@@ -25,6 +24,9 @@ export const OperatorHealth = shape(
     ),
     paused_until: orNull(time('When the pause ends.')),
     failures: count('Failures in a row.'),
+    has_worked: flag(
+      'Whether it accepted a request, or an operator resumed it, since the service started. `ok` without it means that nothing is known yet.',
+    ),
   },
   { optional: ['no_credit'] },
 )
@@ -70,13 +72,18 @@ export const OperatorAccount = shape(
 )
 export type OperatorAccount = Static<typeof OperatorAccount>
 
-export const OperatorAccountList = shape('All accounts, on one page.', {
-  object: always('list'),
-  data: listOf('The accounts of this process.', OperatorAccount),
-  missing: listOf('Accounts that unfinished tasks need but that are not configured.', { type: 'string' }),
-  elsewhere: listOf('Accounts of other processes, which can’t be resumed here.', { type: 'string' }),
-  unused: listOf('Accounts that were added and are not in force, each with the reason.', { type: 'string' }),
-})
+export const OperatorAccountList = shape(
+  'All accounts, on one page.',
+  {
+    object: always('list'),
+    data: listOf('The accounts of this process.', OperatorAccount),
+    missing: listOf('Accounts that unfinished tasks need but that are not configured.', { type: 'string' }),
+    elsewhere: listOf('Accounts of other processes, which can’t be resumed here.', { type: 'string' }),
+    unused: listOf('Accounts that were added and are not in force, each with the reason.', { type: 'string' }),
+    providers: listOf('The providers that an account can be added for.', { type: 'string' }),
+  },
+  { optional: ['providers'] },
+)
 export type OperatorAccountList = Static<typeof OperatorAccountList>
 
 export const OperatorAccountTest = shape('What a free request to the provider showed.', {

@@ -1,9 +1,9 @@
+import { accountModes } from '../core/account.ts'
 import { alarmKindNames, alarmSeverities, alarmStatuses } from '../core/alarms.ts'
 import { figureLimits } from '../core/figures.ts'
 import { OperatorHealth } from './accounts.ts'
-import { time } from './operator.ts'
 import { page, pageQuery } from './page.ts'
-import { always, count, flag, listOf, orNull, request, type Static, shape, text } from './schema.ts'
+import { always, count, flag, listOf, orNull, request, type Static, shape, text, time } from './schema.ts'
 import { Readiness } from './service.ts'
 
 /* Responses. */
@@ -40,7 +40,7 @@ export const OperatorAlarmList = page('One page of alarms.', OperatorAlarm)
 const StatusAccount = shape('An account, with its slots.', {
   name: text('Its name.'),
   provider: text('The provider that generates its videos.'),
-  mode: text('What an operator decided: `active`, `draining` or `paused`.'),
+  mode: { type: 'string', enum: accountModes, description: 'What an operator decided.' },
   health: OperatorHealth,
   slots: count('How many of its tasks may run at once.'),
   used_slots: orNull(count('How many slots are in use; null if the database does not respond.')),

@@ -1,7 +1,6 @@
 import { auditActions } from '../core/audit.ts'
-import { time } from './operator.ts'
 import { page, pageQuery } from './page.ts'
-import { always, orNull, request, type Static, shape, text } from './schema.ts'
+import { always, orNull, request, type Static, shape, text, time } from './schema.ts'
 
 const anything = (description: string) => orNull({ type: 'object', description })
 
@@ -21,7 +20,16 @@ export type AuditEntry = Static<typeof AuditEntry>
 
 export const AuditEntryList = page('One page of changes.', AuditEntry)
 
-export const ListAuditQuery = request(pageQuery)
+export const ListAuditQuery = request({
+  ...pageQuery,
+  limit: { ...pageQuery.limit, description: 'The size of the page. `csv` and `jsonl` have all entries without it.' },
+  format: {
+    type: 'string',
+    enum: ['json', 'csv', 'jsonl'],
+    default: 'json',
+    description: 'The format of the response: one page, or a file with a line for each entry.',
+  },
+})
 export type ListAuditQuery = Static<typeof ListAuditQuery>
 
 /** The keys are the names in the OpenAPI document. */

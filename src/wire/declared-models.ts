@@ -1,3 +1,4 @@
+import { Model } from './models.ts'
 import { always, deleted, listOf, orNull, request, type Static, shape, text } from './schema.ts'
 
 /* Models and aliases as operators see and declare them. */
@@ -25,6 +26,7 @@ export const OperatorModel = shape('A name that clients may use: a model, or an 
     description: 'What an operator declared, in the words of filmgate.yaml; null if nothing was declared.',
   }),
   routes: listOf('The accounts that generate its videos.', OperatorRoute),
+  accepts: Model,
 })
 export type OperatorModel = Static<typeof OperatorModel>
 
@@ -46,18 +48,31 @@ export type RemovedModel = Static<typeof RemovedModel>
 
 const name = { type: 'string', minLength: 1, maxLength: 200, description: 'The name that clients use.' } as const
 
+const settings =
+  'as in `models` of filmgate.yaml: `account` and `model`, or `routes`; `seconds`, `size`, `image`, `concurrency`, `deadlines`, `paused`, `price`, `description`.'
+
 export const SetModel = request(
   {
     name,
     settings: {
       type: 'object',
-      description:
-        'The settings of the model, as in `models` of filmgate.yaml: `account` and `model`, or `routes`; `seconds`, `size`, `image`, `concurrency`, `deadlines`, `description`. They replace those that were declared before.',
+      description: `The settings of the model, ${settings} They replace those that were declared before.`,
     },
   },
   { required: ['name', 'settings'] },
 )
 export type SetModel = Static<typeof SetModel>
+
+export const ChangeModel = request(
+  {
+    settings: {
+      type: 'object',
+      description: `The settings that change, ${settings} Those that are omitted stay the same, and null removes one.`,
+    },
+  },
+  { required: ['settings'] },
+)
+export type ChangeModel = Static<typeof ChangeModel>
 
 export const SetAlias = request(
   { name, model: { type: 'string', minLength: 1, maxLength: 200, description: 'The name of a model.' } },
@@ -67,4 +82,4 @@ export type SetAlias = Static<typeof SetAlias>
 
 /** The keys are the names in the OpenAPI document. */
 export const declaredModelResponses = { OperatorModel, OperatorRoute, OperatorModelList, RemovedModel }
-export const declaredModelRequests = { SetModel, SetAlias }
+export const declaredModelRequests = { SetModel, ChangeModel, SetAlias }

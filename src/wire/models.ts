@@ -69,6 +69,7 @@ export const Model = shape(
     created: { type: 'integer', description: 'When it was released, in Unix seconds.', examples: [1_790_000_000] },
     owned_by: textLike('The provider that generates its videos.', 'studio'),
     alias_of: text('The model that this name is an alias of.'),
+    paused: { const: true, type: 'boolean', description: 'Present if the operator paused it: new videos are refused.' },
     description: textLike('A short description.', 'Built-in procedural renderer'),
     seconds: shape(
       'The lengths of its videos, in seconds as text: a list of values, or a range.',
@@ -119,7 +120,7 @@ export const Model = shape(
     }),
     facts: ModelFacts,
   },
-  { optional: ['alias_of', 'facts'] },
+  { optional: ['alias_of', 'paused', 'facts'] },
 )
 export type Model = Static<typeof Model>
 

@@ -1,10 +1,8 @@
 import { shownAttemptStates } from '../core/attempt.ts'
-import { states, statuses } from '../core/task.ts'
-import { always, count, flag, listOf, orNull, request, type Static, shape, shapeOrNull, text } from './schema.ts'
+import { sourceKinds, states, statuses } from '../core/task.ts'
+import { deliveryStates } from '../core/webhook.ts'
+import { always, count, flag, listOf, orNull, request, type Static, shape, shapeOrNull, text, time } from './schema.ts'
 import { VideoError, VideoOutput } from './videos.ts'
-
-export const time = (description: string) =>
-  ({ type: 'string', format: 'date-time', description, examples: ['2026-11-15T09:30:00.000Z'] }) as const
 
 const problem = shapeOrNull('The error; null if there is no error.', VideoError)
 
@@ -46,6 +44,21 @@ const OperatorEntry = shape('An entry of the ledger. The amounts of a step sum t
   at: time('When it was posted.'),
 })
 
+const OperatorDelivery = shape('The delivery of the end of a task to a webhook endpoint of its owner.', {
+  id: text('The id of the delivery.'),
+  endpoint: text('The id of the endpoint.'),
+  state: { type: 'string', enum: deliveryStates, description: 'The state of the delivery.' },
+  tries: count('How often it was tried.'),
+  created_at: time('When the event happened.'),
+  next_try_at: orNull(time('When the next try is due; null if no try is due.')),
+  ended_at: orNull(time('When it was delivered or failed.')),
+})
+
+const OperatorSource = shape('The video that another one is derived from.', {
+  kind: { type: 'string', enum: sourceKinds, description: 'How it is derived.' },
+  video: orNull(text('The id of that video; null if it was uploaded.')),
+})
+
 const task = {
   id: text('The id of the video.'),
   object: always('operator.task'),
@@ -57,6 +70,8 @@ const task = {
   seconds: text('The length that was requested.'),
   size: text('The size that was requested.'),
   parameters: { type: 'object', additionalProperties: scalars, description: 'Other parameters of the model.' },
+  has_image: flag('Whether the request had a reference image.'),
+  source: shapeOrNull('The video that it is derived from; null if it is not derived from a video.', OperatorSource),
   metadata: orNull({
     type: 'object',
     additionalProperties: scalars,
@@ -103,6 +118,7 @@ export const OperatorTask = shape('A task with all its fields. Times have millis
   attempts: listOf('Every submit of the task.', OperatorAttempt),
   timeline: listOf('What happened to it, in order.', OperatorEvent),
   entries: listOf('What was posted for it in the ledger; empty if it is free.', OperatorEntry),
+  deliveries: listOf('The deliveries of its end to webhook endpoints, without deleted endpoints.', OperatorDelivery),
 })
 export type OperatorTask = Static<typeof OperatorTask>
 
@@ -120,24 +136,43 @@ export const OperatorAttemptList = shape('Attempts in one state.', {
   object: always('list'),
   data: listOf('The attempts: open ones the oldest first, others the newest first.', {
     type: 'object',
-    required: [...OperatorAttempt.required, 'age_seconds', 'task_state'],
+    required: [...OperatorAttempt.required, 'age_seconds', 'task_state', 'prompt', 'owner'],
     properties: {
       ...attempt,
       age_seconds: count('Seconds since it was opened.'),
       task_state: orNull(text('The state of its task; null if the task was removed.')),
+      prompt: orNull(text('The prompt of its task; null if the task was removed.')),
+      owner: orNull(text('The owner of its task; null if the task was removed.')),
     },
     additionalProperties: false,
   }),
   has_more: flag('Whether there are more than `limit`.'),
+  last_id: orNull(text('Send it as `after` to go on; null if the page is empty.')),
 })
 export type OperatorAttemptList = Static<typeof OperatorAttemptList>
 
 /* Requests. */
 
+const decided = {
+  attempt: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 200,
+    description:
+      'The id of the attempt that you decide about. If the task has a newer one by now, the decision is refused. Without it, the decision is about the newest one.',
+  },
+} as const
+
 export const AdoptTask = request(
-  { operation: { type: ['object', 'string'], minLength: 1, description: 'The id of the job at the provider.' } },
+  {
+    operation: { type: ['object', 'string'], minLength: 1, description: 'The id of the job at the provider.' },
+    ...decided,
+  },
   { required: ['operation'] },
 )
+
+export const DecideTask = request(decided)
+export type DecideTask = Static<typeof DecideTask>
 
 const filter = (description: string) => ({ type: 'string', minLength: 1, maxLength: 200, description }) as const
 
@@ -172,6 +207,7 @@ export const ListAttemptsQuery = request({
     default: 'open',
     description: 'The state of the attempts.',
   },
+  after: filter('`last_id` of the page before.'),
   limit: { type: 'integer', minimum: 1, maximum: 999, default: 100, description: 'The maximum number of attempts.' },
 })
 export type ListAttemptsQuery = Static<typeof ListAttemptsQuery>
@@ -184,6 +220,8 @@ export const operatorResponses = {
   OperatorAttempt,
   OperatorEvent,
   OperatorEntry,
+  OperatorDelivery,
+  OperatorSource,
   OperatorAttemptList,
 }
-export const operatorRequests = { AdoptTask }
+export const operatorRequests = { AdoptTask, DecideTask }

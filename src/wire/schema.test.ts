@@ -4,7 +4,7 @@ import { OperatorHealth } from './accounts.ts'
 import { fits, pick } from './schema.ts'
 import { Video, VideoError } from './videos.ts'
 
-const health = { state: 'ok', reason: null, paused_until: null, failures: 0 }
+const health = { state: 'ok', reason: null, paused_until: null, failures: 0, has_worked: false }
 
 it('a response of another version fits: more fields, other enum values, no `object`', () => {
   assert.ok(fits(OperatorHealth, health))

@@ -102,6 +102,10 @@ export function text(description: string) {
   return { type: 'string', description } as const
 }
 
+export function time(description: string) {
+  return { type: 'string', format: 'date-time', description, examples: ['2026-11-15T09:30:00.000Z'] } as const
+}
+
 /** Always the same text. */
 export function always<const Value extends string>(value: Value) {
   return { const: value, type: 'string', description: `Always \`${value}\`.` } as const

@@ -7,9 +7,9 @@ import {
   tokenKinds,
   tokenStatuses,
 } from '../core/token.ts'
-import { time } from './operator.ts'
 import { page, pageQuery } from './page.ts'
-import { always, count, flag, listOf, orNull, request, type Static, shape, text } from './schema.ts'
+import { always, count, flag, listOf, orNull, request, type Static, shape, text, time } from './schema.ts'
+import { SpentInPeriod } from './spend.ts'
 
 const cap = (period: string) =>
   ({
@@ -72,7 +72,7 @@ const token = {
   stored_bytes: orNull(count('How many bytes of its project may be stored; 0: no limit; null: the default.')),
   ip_ranges: orNull(listOf('The addresses that it may be used from; null: all.', { type: 'string' })),
   spend,
-  expires_at: orNull(time('When it expires; null: never.')),
+  expires_at: orNull(time('When it expires; null if it never expires.')),
   enabled: flag('Whether it is accepted.'),
   metadata: orNull({
     type: 'object',
@@ -94,19 +94,11 @@ export const OperatorTokenWithSecret = shape('A token with its new secret.', {
 })
 export type OperatorTokenWithSecret = Static<typeof OperatorTokenWithSecret>
 
-const spentInPeriod = shape('What is spent in the current period of a cap.', {
-  period: text('`day`, `month` or `total`, as in `spend`.'),
-  amount: text('What is spent or reserved, as text.'),
-  limit: text('The cap.'),
-  currency: text('The currency of both.'),
-  resets_at: orNull(time('When the period ends; null: never.')),
-})
-
 const use = shape('What its project uses now; null for an operator token, and while the database is unavailable.', {
   queued: count(`How many of its videos wait, up to ${mostCountedTasks}.`),
   more_queued: flag('Whether more than that wait.'),
   stored_bytes: count('How many bytes of its videos and uploads are stored.'),
-  spend: listOf('What is spent in the current period of each cap in `spend`.', spentInPeriod),
+  spend: listOf('What is spent in the current period of each cap in `spend`.', SpentInPeriod),
 })
 
 export const OperatorTokenWithUse = shape('An access token, and what its project uses of its limits.', {

@@ -1,9 +1,8 @@
 import { reportDays, usageDimensions } from '../core/usage-groups.ts'
-import { time } from './operator.ts'
-import { always, count, listOf, orNull, request, type Static, shape, text, unixTime } from './schema.ts'
+import { always, count, listOf, orNull, request, type Static, shape, text, time, unixTime } from './schema.ts'
 
 /** The fields of a client's report that it can be grouped by. */
-export const clientUsageDimensions = ['token', 'model', 'day', 'hour'] as const
+export const clientUsageDimensions = ['token', 'model', 'error_code', 'day', 'hour'] as const
 
 const amount = (description: string, example: number) =>
   ({ type: 'number', minimum: 0, description, examples: [example] }) as const
@@ -11,6 +10,7 @@ const amount = (description: string, example: number) =>
 const groupFields = {
   token: orNull(text('The id of the token that created the tasks; null if it is not known.')),
   model: text('The model’s own name, not an alias.'),
+  error_code: orNull(text('The code of the error of tasks that failed; null for all others.')),
   day: { type: 'string', description: 'The day in UTC when the tasks ended.', examples: ['2026-11-15'] },
   hour: { type: 'string', description: 'The hour in UTC when the tasks ended.' },
 } as const
@@ -29,6 +29,7 @@ const counts = {
   seconds: count(
     'The requested seconds of the completed videos, in all. What was generated may differ: `output.duration` of a video has its exact length.',
   ),
+  priced_seconds: count('The seconds of those that have a price: the others are not part of the amounts.'),
 } as const
 
 const measures = {
@@ -49,7 +50,7 @@ export const UsageGroup = shape(
     cost: amount('What you pay for them.', 0.42),
     ...measures,
   },
-  { optional: ['token', 'model', 'day', 'hour'] },
+  { optional: ['token', 'model', 'error_code', 'day', 'hour'] },
 )
 export type UsageGroup = Static<typeof UsageGroup>
 
@@ -75,7 +76,7 @@ export const OperatorUsageGroup = shape(
     revenue: amount('What the owners pay.', 0.42),
     ...measures,
   },
-  { optional: ['token', 'token_name', 'project', 'model', 'account', 'day', 'hour'] },
+  { optional: ['token', 'token_name', 'project', 'model', 'account', 'error_code', 'day', 'hour'] },
 )
 export type OperatorUsageGroup = Static<typeof OperatorUsageGroup>
 
@@ -118,6 +119,7 @@ export const UsageQuery = request({
   ...range,
   token: filter('Only videos that the token with this id created.'),
   model: filter('Only videos of this model, by its own name.'),
+  error_code: filter('Only videos that failed with this code.'),
   format,
 })
 export type UsageQuery = Static<typeof UsageQuery>
@@ -129,6 +131,7 @@ export const OperatorUsageQuery = request({
   project: filter('Only tasks of this project: of this owner.'),
   model: filter('Only tasks of this model, by its own name.'),
   account: filter('Only tasks of this account, and attempts there that no task uses.'),
+  error_code: filter('Only tasks that failed with this code.'),
   format,
 })
 export type OperatorUsageQuery = Static<typeof OperatorUsageQuery>

@@ -17,6 +17,7 @@ import {
   text,
   unixTime,
 } from './schema.ts'
+import { SpentInPeriod } from './spend.ts'
 
 const example = 'video_01a1d2f3c4b5a697887766554433221100ffeeddccbbaa99'
 const idOf = (description: string) => ({ type: 'string', pattern: taskIdForm.source, description }) as const
@@ -160,11 +161,22 @@ const quoted = {
     minimum: 0,
     description: 'Estimated seconds until the video would be finished; null if that is unknown.',
   }),
+  queue_position: orNull({
+    type: 'integer',
+    minimum: 1,
+    description: 'Position in the queue if it were submitted now; 1 is next. Null if that is unknown.',
+  }),
 } as const
 
 export const VideoQuote = shape('What a request would create, and its price.', {
   object: always('video.quote'),
   ...quoted,
+  spend: orNull(
+    listOf(
+      'What the project of the token has spent in the current period of each spend cap; null while the database is unavailable. The video is refused if its price does not fit.',
+      SpentInPeriod,
+    ),
+  ),
 })
 export type VideoQuote = Static<typeof VideoQuote>
 
@@ -175,6 +187,9 @@ export const OperatorQuote = shape(
     object: always('operator.quote'),
     ...quoted,
     cost: shapeOrNull('The most that the provider charges; null if that is unknown, or the video is free.', VideoUsage),
+    unpriced: orNull(
+      text('Why the price can’t be computed: clients are refused with `price_unknown`. Null if it can be.'),
+    ),
     routes: listOf(
       'The accounts in the order in which they would be tried now.',
       shape('An account that can generate the video.', {

@@ -7,13 +7,14 @@ interface Example {
   code: string
 }
 
-const prompt = 'a red fox in snow at dusk'
+/** Of every example, and of the sample video. */
+export const samplePrompt = 'a red fox in snow at dusk'
 
 /**
  * Programs that create a video with this model and run as they are. `base` is the URL of the service without a path.
  */
 export function examplesOf({ name, card }: CatalogEntry, base: string): Example[] {
-  const fields = { model: name, prompt, seconds: String(card.seconds.default), size: card.size.default }
+  const fields = { model: name, prompt: samplePrompt, seconds: String(card.seconds.default), size: card.size.default }
   const image = card.image === 'required' ? `${base}/docs/images/${card.size.default}.png` : undefined
   return [
     { id: 'curl', label: 'curl', code: curl(fields, base, image) },

@@ -13,15 +13,6 @@ export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.reduce((text, next, at) => text + render(parts[at - 1]) + next))
 }
 
-/** Descriptions: an empty line begins a paragraph, and backticks mark code. */
-export function prose(text: string): Html[] {
-  return text.split('\n\n').map((paragraph) => html`<p>${inline(paragraph)}</p>`)
-}
-
-export function inline(text: string): Html[] {
-  return text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))
-}
-
 function render(part: Part): string {
   if (part instanceof Html) return part.text
   if (Array.isArray(part)) return part.map(render).join('')
@@ -37,12 +28,14 @@ const entities: Readonly<Record<string, string>> = {
   '`': '&#96;',
 }
 
-/**
- * Names and descriptions come from other people's engines. They can neither add HTML nor reverse the text around them.
- */
 function escapeText(text: string): string {
-  return text
-    .toWellFormed()
-    .replace(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
-    .replace(/[&<>"'`]/g, (sign) => entities[sign] ?? '')
+  return visible(text).replace(/[&<>"'`]/g, (sign) => entities[sign] ?? '')
+}
+
+/**
+ * Names and descriptions come from other people's engines. They can neither control a terminal nor reverse the text
+ * around them.
+ */
+export function visible(text: string): string {
+  return text.toWellFormed().replace(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
 }

@@ -1,9 +1,8 @@
 import type { CardFacts, Catalog, CatalogEntry, ModelCard, SecondsRule, SizeRule } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
 import type { PriceLine, PriceTable } from '../../core/prices.ts'
-import { examplesOf } from './examples.ts'
-import { join } from './fields.ts'
-import { type Html, html, type Part } from './html.ts'
+import { examplesOf, samplePrompt } from './examples.ts'
+import { Html, html, type Part } from './html.ts'
 import { codeBlock, heading, renderPage, table } from './page.ts'
 
 /** All models, aliases included. */
@@ -43,20 +42,33 @@ export function renderModel(entry: CatalogEntry, catalog: Catalog, base: string)
   const body = [
     heading(1, 'top', name),
     html`<p class="lead">${card.description}</p>`,
+    renderSample(entry),
     html`<dl class="facts">${rows.map(([term, value]) => html`<dt>${term}</dt><dd>${value}</dd>`)}</dl>`,
     heading(2, 'parameters', 'Parameters'),
     parameters.length > 0
       ? [
-          html`<p>Send these as <a href="/docs#createVideo">fields of the request</a>, or in <code>metadata</code>.</p>`,
+          html`<p>Send these as <a href="/docs#tag/videos/createVideo">fields of the request</a>, or in <code>metadata</code>.</p>`,
           table(['Field', 'Meaning'], parameters.map(parameterRow)),
         ]
-      : html`<p>Only the <a href="/docs#createVideo">fields of every request</a>.</p>`,
+      : html`<p>Only the <a href="/docs#tag/videos/createVideo">fields of every request</a>.</p>`,
     heading(2, 'examples', 'Examples'),
     html`<p>These run as they are, and save <code>video.mp4</code> in the current folder. Set the token first:
 <code>export FILMGATE_TOKEN=…</code></p>`,
     examples.map(({ id, label, code }) => codeBlock(label, code, id)),
   ]
   return renderPage({ title: name, place: 'models', body, contents: renderNames(catalog) })
+}
+
+/** What an example below generates. For a model of a provider that would cost money, so `studio` shows its film. */
+function renderSample({ name, card }: CatalogEntry): Html {
+  const isOwn = card.id === 'studio'
+  const about = isOwn
+    ? html`A sample of <code>${name}</code>`
+    : html`A sample of the service, drawn by <code>studio</code>. <code>${name}</code> generates its own pictures`
+  return html`<figure class="sample">
+<video src="/docs/sample.mp4" width="480" height="270" controls loop muted playsinline preload="metadata" aria-label="Sample video: ${samplePrompt}"></video>
+<figcaption>${about}: “${samplePrompt}”.</figcaption>
+</figure>`
 }
 
 export function renderNoModel(name: string, catalog: Catalog): string {
@@ -78,7 +90,7 @@ function renderNames(catalog: Catalog): Html {
 }
 
 /** A slash in a name becomes %2F, so that no name leads out of the folder. */
-function addressOf(name: string): string {
+export function addressOf(name: string): string {
   return `/docs/models/${encodeURIComponent(name.toWellFormed())}`
 }
 
@@ -176,4 +188,8 @@ function rangeOf(rule: ParameterRule): Part {
   if (rule.type !== 'string') return `From ${rule.minimum} to ${rule.maximum}.`
   if (rule.enum) return ['One of ', join(rule.enum.map(code)), '.']
   return `${rule.format ? 'A URL that begins with https://, up' : 'Up'} to ${rule.maxLength} characters.`
+}
+
+function join(parts: readonly Part[], between = ', '): Part {
+  return parts.map((part, at) => [at > 0 && new Html(between), part])
 }

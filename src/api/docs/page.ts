@@ -11,12 +11,13 @@ interface Page {
   body: Part
 }
 
-/** No scripts run and nothing is loaded: the name that an engine gives its model can do no harm. */
+/** No scripts run, and only the sample is loaded: the name that an engine gives its model can do no harm. */
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
     "default-src 'none'",
     `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    "media-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",

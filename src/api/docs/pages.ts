@@ -11,19 +11,23 @@ import { pathParam, type Route } from '../route.ts'
 import { renderModel, renderModels, renderNoModel } from './model.ts'
 import { pageHeaders } from './page.ts'
 import { renderReference } from './reference.ts'
+import { writeSummary } from './summary.ts'
 
 /** An engine may announce any size. */
 const mostPixels = 9_000_000
 
-/** The placeholder for the address of the service, because the page is rendered once for all clients. */
-const anyBase = 'https://address.invalid'
+/** A film of `studio`: `node docs/sample.ts` draws it again. */
+const sampleFile = new URL('../../../assets/sample.mp4', import.meta.url)
 
 /** The documentation of the service: the document for programs, and pages for people. */
 export function openPages(routes: readonly Route[], catalog: Catalog) {
   const document = once(() => buildDocument(routes, version()))
   const json = once(() => tagged(JSON.stringify(document())))
-  // Rendering takes 50 ms (measured), and anybody can request it, so it happens once.
-  const reference = once(() => renderReference(document(), anyBase).split(anyBase))
+  const reference = once(() => tagged(renderReference()))
+  const sample = once(() => {
+    const bytes = readFileSync(sampleFile)
+    return { bytes, etag: `"${hash('sha256', bytes)}"` }
+  })
   const images = new Map<string, Promise<Buffer>>()
   const send = (reply: FastifyReply, page: string) => reply.headers(pageHeaders).send(page)
 
@@ -34,13 +38,30 @@ export function openPages(routes: readonly Route[], catalog: Catalog) {
       return sendTagged(request, reply, json())
     },
     reference: async (request: FastifyRequest, reply: FastifyReply) =>
-      sendTagged(request, reply.headers(pageHeaders), tagged(reference().join(baseOf(request)))),
+      sendTagged(request, reply.headers(pageHeaders), reference()),
+    summary: async (request: FastifyRequest, reply: FastifyReply) =>
+      // It has the address of the request, so a shared cache must not keep it.
+      reply
+        .headers({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'private, no-cache' })
+        .send(writeSummary(document(), catalog, baseOf(request))),
     models: async (_request: FastifyRequest, reply: FastifyReply) => send(reply, renderModels(catalog)),
     async model(request: FastifyRequest, reply: FastifyReply) {
       const name = pathParam(request, '*')
       const entry = catalog.entries.get(name)
       if (entry) return send(reply, renderModel(entry, catalog, baseOf(request)))
       return send(reply.code(404), renderNoModel(name, catalog))
+    },
+    /** Safari plays only what it can read in parts. */
+    async sample({ headers }: FastifyRequest, reply: FastifyReply) {
+      const { bytes, etag } = sample()
+      reply.headers({ etag, 'accept-ranges': 'bytes', 'cache-control': 'public, no-cache' }).type('video/mp4')
+      if (headers['if-none-match']?.includes(etag)) return reply.code(304).send()
+      const [, from, until] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? []
+      const [first, last] = [Number(from), Math.min(Number(until || bytes.length), bytes.length - 1)]
+      // Any other range gets the whole video, as HTTP allows.
+      if (from === undefined || first > last) return reply.send(bytes)
+      reply.code(206).header('content-range', `bytes ${first}-${last}/${bytes.length}`)
+      return reply.send(bytes.subarray(first, last + 1))
     },
     /** Only in sizes that an example needs, so that no client can have others drawn. */
     async image(request: FastifyRequest, reply: FastifyReply) {

@@ -18,12 +18,12 @@ export function sampleOf(schema: Schema, schemas: Schemas): unknown {
   return { object: {}, array: [], string: '…', boolean: true }[String(types[0])] ?? schema.minimum ?? 0
 }
 
-export function resolve(ref: string, schemas: Schemas): Schema {
+function resolve(ref: string, schemas: Schemas): Schema {
   const found = schemas[nameOf(ref)]
   if (!found) throw new Error(`there is no schema ${ref}`)
   return found
 }
 
-export function nameOf(ref: string): string {
+function nameOf(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1)
 }

@@ -1,15 +1,15 @@
 /** The stylesheet of all pages: system fonts, light and dark colours, and a layout for phones. */
 export const style = `
 :root {
-  --ground: #fdfcfa; --raised: #f5f3ee; --line: #e4e0d8; --ink: #23211d; --soft: #6b665c; --accent: #a4480f;
-  --code: #f5f3ee; --get: #1d6a45; --post: #1f54a6; --delete: #a52a22;
+  --ground: #ffffff; --raised: #f6f7f7; --line: #dfe4e4; --ink: #15201f; --soft: #556163; --accent: #14616f;
+  --code: #f6f7f7;
   --sans: system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', 'Liberation Sans', sans-serif;
   --mono: ui-monospace, 'SF Mono', 'Cascadia Code', 'JetBrains Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --ground: #191816; --raised: #21201d; --line: #35332e; --ink: #e8e5de; --soft: #a39d91; --accent: #f0a06a;
-    --code: #121110; --get: #6cc79a; --post: #82b0f5; --delete: #f2958e;
+    --ground: #101415; --raised: #171c1e; --line: #2a3234; --ink: #e6ebea; --soft: #9aa7a8; --accent: #6cc3d0;
+    --code: #0c1011;
   }
 }
 * { box-sizing: border-box; }
@@ -43,7 +43,7 @@ h2 { font-size: 1.4rem; line-height: 1.3; letter-spacing: -0.01em; margin: 3.5re
 h3 { font-size: 1.05rem; line-height: 1.4; margin: 0 0 0.5rem; }
 h4 { font-size: 0.875rem; margin: 1.75rem 0 0.5rem; color: var(--soft); font-weight: 600; }
 p { margin: 0 0 1rem; max-width: 42rem; }
-main > .code, main > .table, .schema { max-width: 58rem; }
+main > .code, main > .table { max-width: 58rem; }
 .lead { font-size: 1.125rem; color: var(--soft); }
 .anchor { color: var(--soft); text-decoration: none; font-weight: 400; opacity: 0; }
 h1:hover .anchor, h2:hover .anchor, h3:hover .anchor, .anchor:focus { opacity: 1; }
@@ -53,17 +53,12 @@ p code, td code, li code, dd code { background: var(--raised); border-radius: 4p
 .code {
   margin: 0 0 1.25rem; border: 1px solid var(--line); border-radius: 8px; background: var(--code); overflow: hidden;
 }
-figcaption { padding: 0.45rem 1rem; font-size: 0.75rem; color: var(--soft); border-bottom: 1px solid var(--line); }
+.sample { margin: 0 0 1.5rem; }
+.sample video { display: block; width: 100%; max-width: 640px; height: auto; border-radius: 8px; background: #000; }
+.sample figcaption { padding: 0.45rem 0; border: 0; font-size: 0.875rem; }
+.code figcaption { padding: 0.45rem 1rem; font-size: 0.75rem; color: var(--soft); border-bottom: 1px solid var(--line); }
 .code pre { margin: 0; padding: 0.9rem 1rem; overflow-x: auto; font-size: 0.8125rem; line-height: 1.6; tab-size: 2; }
 .code code { font-size: inherit; overflow-wrap: normal; }
-
-.method { font: 600 0.75rem/1.4 var(--mono); }
-.get { color: var(--get); } .post { color: var(--post); } .delete { color: var(--delete); }
-nav .method { flex: 0 0 2.1rem; font-size: 0.6875rem; }
-h3 .method { border: 1px solid currentColor; border-radius: 4px; padding: 0.1rem 0.4rem; margin-right: 0.4rem; }
-.operation { padding: 2.25rem 0 1.25rem; border-top: 1px solid var(--line); }
-.operation > .path { font-size: 0.9375rem; margin-bottom: 1rem; }
-.operation > .path code { background: none; padding: 0; }
 
 .table { overflow-x: auto; margin: 0 0 1.25rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; line-height: 1.5; }
@@ -74,18 +69,9 @@ td:first-child:nth-last-child(6) { width: 24rem; min-width: 14rem; }
 td:last-child, th:last-child { padding-right: 0; }
 td p { margin: 0 0 0.35rem; } td p:last-child { margin: 0; }
 .type { color: var(--soft); font-size: 0.8125rem; display: block; }
-.required, .optional { font-size: 0.75rem; display: block; color: var(--soft); }
-.required { color: var(--accent); }
-.schema { margin-top: 2.5rem; }
 .facts { display: grid; grid-template-columns: 11rem minmax(0, 1fr); margin: 0 0 1.5rem; max-width: 52rem; }
 .facts dt { color: var(--soft); padding: 0.5rem 1rem 0.5rem 0; border-top: 1px solid var(--line); }
 .facts dd { margin: 0; padding: 0.5rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
-@media (min-width: 80rem) {
-  .operation { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 27rem); column-gap: 3rem; }
-  .operation > * { grid-column: 1; }
-  .operation > .examples { grid-column: 2; grid-row: 1 / span 20; }
-  .examples > :first-child { position: sticky; top: 1.5rem; }
-}
 @media (max-width: 52rem) {
   body { display: block; }
   nav { position: static; height: auto; padding: 1.1rem 1.25rem; border: 0; border-bottom: 1px solid var(--line); }

@@ -3,11 +3,14 @@ import { eventTypes } from '../../core/webhook.ts'
 import { accountRequests, accountResponses } from '../../wire/accounts.ts'
 import { alarmResponses } from '../../wire/alarms.ts'
 import { auditResponses } from '../../wire/audit.ts'
+import { consoleResponses } from '../../wire/console.ts'
 import { declaredModelRequests, declaredModelResponses } from '../../wire/declared-models.ts'
 import { modelResponses } from '../../wire/models.ts'
 import { operatorRequests, operatorResponses } from '../../wire/operator.ts'
 import type { Schema, Schemas } from '../../wire/schema.ts'
 import { ErrorResponse, serviceResponses } from '../../wire/service.ts'
+import { settingResponses } from '../../wire/settings.ts'
+import { storageResponses } from '../../wire/storage.ts'
 import { tokenRequests, tokenResponses } from '../../wire/tokens.ts'
 import { usageResponses } from '../../wire/usage.ts'
 import { videoRequests, videoResponses } from '../../wire/videos.ts'
@@ -15,7 +18,7 @@ import { WebhookEvent, webhookRequests, webhookResponses } from '../../wire/webh
 import { sampleOf } from '../docs/sample.ts'
 import { accessTo, type Body, type Route, type RouteResponse, tagOf, tags } from '../route.ts'
 
-export const responseSchemas: Schemas = {
+const responseSchemas: Schemas = {
   ...videoResponses,
   ...webhookResponses,
   ...modelResponses,
@@ -25,7 +28,10 @@ export const responseSchemas: Schemas = {
   ...tokenResponses,
   ...auditResponses,
   ...alarmResponses,
+  ...storageResponses,
+  ...settingResponses,
   ...usageResponses,
+  ...consoleResponses,
   ...serviceResponses,
 }
 
@@ -61,9 +67,7 @@ export function buildDocument(routes: readonly Route[], version: string) {
       title: 'Filmgate',
       version,
       summary: 'One Videos API in front of every video model',
-      description:
-        'The shapes are those of OpenAI’s Videos API, so its SDKs work with a changed base URL. Every response carries ' +
-        '`x-request-id`. A video or model of another token gets the same response as one that does not exist.',
+      description: [about, firstRequest, failures()].join('\n\n'),
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'This service' }],
@@ -73,11 +77,47 @@ export function buildDocument(routes: readonly Route[], version: string) {
     components: {
       schemas: { ...Object.fromEntries(responses), ...bodies } as Schemas,
       securitySchemes: {
-        client: { type: 'http', scheme: 'bearer', description: 'A client token: it creates videos and sees its own.' },
+        client: { type: 'http', scheme: 'bearer', description: clientScheme },
         operator: { type: 'http', scheme: 'bearer', description: 'An operator token: it can’t create videos.' },
       },
     },
   }
+}
+
+/** Short: the reference cuts it after one line. */
+const clientScheme = 'A client token. At `/docs`, your console session is enough.'
+
+const about =
+  'The shapes are those of OpenAI’s Videos API, so its SDKs work with a changed base URL. Every response carries ' +
+  '`x-request-id`. A video or model of another token gets the same response as one that does not exist. ' +
+  '[The page of each model](/docs/models) has what it accepts, and examples that run as they are. Every error has ' +
+  'the same shape, `Error`; each route lists its codes. OpenAI’s SDKs retry by themselves after 408, 409, 429 and ' +
+  'every status from 500.'
+
+const firstRequest = `## A first request
+
+Set the address of the service and a client token. The first request returns the \`id\` of the video, the second one waits for its end:
+
+\`\`\`sh
+export FILMGATE_URL=http://127.0.0.1:8484
+export FILMGATE_TOKEN=…
+curl "$FILMGATE_URL/v1/videos" \\
+  -H "Authorization: Bearer $FILMGATE_TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"model": "studio", "prompt": "a red fox"}'
+
+export ID=video_…
+curl "$FILMGATE_URL/v1/videos/$ID?wait=60" \\
+  -H "Authorization: Bearer $FILMGATE_TOKEN"
+curl "$FILMGATE_URL/v1/videos/$ID/content" \\
+  -H "Authorization: Bearer $FILMGATE_TOKEN" -o video.mp4
+\`\`\``
+
+/** No route lists these codes. */
+function failures(): string {
+  const codes = Object.entries(problemCodes).filter(([, { failsVideos }]) => failsVideos)
+  const rows = codes.map(([code, { meaning }]) => `| \`${code}\` | ${meaning} |`)
+  return ['## Failed videos', '', '| `error.code` | Meaning |', '|---|---|', ...rows].join('\n')
 }
 
 function refer(name: string): Schema {
@@ -220,7 +260,7 @@ function responsesOf(route: Route) {
   return Object.fromEntries([...succeeded, ...failed, ['default', other]]) as Record<string, Response>
 }
 
-export interface Response {
+interface Response {
   readonly description: string
   readonly headers?: Readonly<Record<string, { description: string; schema: Schema }>>
   readonly content?: Readonly<Record<string, { schema: Schema; example?: object }>>

@@ -24,12 +24,15 @@ import {
   readChanges,
   refuseStranded,
   requireDeclared,
+  withFields,
 } from './declare.ts'
 
 export interface AccountDependencies extends OperatorDependencies, DeclareDependencies {
   store: OperatorDependencies['store'] & DeclareDependencies['store']
   /** Sends a free request to the provider of an account. Undefined if there is no such account. */
   testAccount(name: string): Promise<Diagnosis | undefined>
+  /** The names of the providers that an account can be added for. */
+  providers?: readonly string[]
 }
 
 const path = { name: 'The name of the account.' }
@@ -44,7 +47,7 @@ export function accountRoutes(dependencies: AccountDependencies): Route[] {
       at: 'GET /operator/v1/accounts',
       id: 'listAccounts',
       summary: 'List accounts',
-      description: 'The health of each account, and why it is paused.',
+      description: 'The health of each account, why it is paused, and the providers that an account can be added for.',
       responses: { 200: { description: 'The accounts.', schema: OperatorAccountList } },
       errors: ['storage_unavailable'],
       handler: accounts.list,
@@ -149,7 +152,7 @@ function modeRoutes(accounts: ReturnType<typeof openAccounts>): Route[] {
 }
 
 function openAccounts(dependencies: AccountDependencies) {
-  const { store, accounts, healths, clock, log, declared, testAccount } = dependencies
+  const { store, accounts, healths, clock, log, declared, testAccount, providers = [] } = dependencies
   const declare = openDeclare(dependencies)
 
   const find = (name: string): AccountView => {
@@ -193,7 +196,7 @@ function openAccounts(dependencies: AccountDependencies) {
       const others = (await store.accountsInUse()).filter((name) => !accounts.has(name))
       const [elsewhere, missing] = [others.filter(isLocalName), others.filter((name) => !isLocalName(name))]
       const shown = [...accounts.values()].map((account) => toOperatorAccount(account, now))
-      return { ...toWireList(shown), missing, elsewhere, unused: listUnused(declared, 'account') }
+      return { ...toWireList(shown), missing, elsewhere, unused: listUnused(declared, 'account'), providers }
     },
     async show(request: FastifyRequest): Promise<OperatorAccount> {
       await healths.refresh()
@@ -293,12 +296,6 @@ function openAccounts(dependencies: AccountDependencies) {
   }
 }
 
-/** An omitted field keeps its value, and null restores the default. */
-function withFields(settings: Declaration['settings'], fields: Omit<ChangeAccount, 'key'>): Declaration['settings'] {
-  const merged = { ...settings, ...fields }
-  return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null && value !== undefined))
-}
-
 function stillNeeded(name: string, unfinished: number, mode: AccountMode): Problem {
   const tasks = unfinished === 1 ? 'an unfinished task' : `${unfinished} unfinished tasks`
   const advice = mode === 'draining' ? 'It is being drained: wait until it has none.' : 'Drain it first.'
@@ -343,7 +340,7 @@ function toOperatorAccount(account: AccountView, now: number): OperatorAccount {
 }
 
 export function describeHealth(health: AccountView['health'], now: number): OperatorAccount['health'] {
-  const { failures, pausedUntil, reason, isCredit = false } = health
+  const { failures, pausedUntil, reason, isCredit = false, hasWorked = false } = health
   const paused = isPaused(health, now)
   return {
     state: paused ? 'paused' : reason === null ? 'ok' : 'recovering',
@@ -351,5 +348,6 @@ export function describeHealth(health: AccountView['health'], now: number): Oper
     ...(reason === 'credentials' && { no_credit: isCredit }),
     paused_until: paused ? iso(pausedUntil) : null,
     failures,
+    has_worked: hasWorked,
   }
 }

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import { type AccountView, hasOtherAddress } from '../../core/account.ts'
 import { type Attempt, handleBytes, maxHandleBytes, operationKey } from '../../core/attempt.ts'
 import type { AuditEntry } from '../../core/audit.ts'
@@ -10,7 +9,7 @@ import { eventsOf } from '../../core/timeline.ts'
 import { leaseMs } from '../../core/timing.ts'
 import { noTraces, taskFields } from '../../core/trace.ts'
 import type { TaskStore } from '../../stores/store.ts'
-import { AdoptTask } from '../../wire/operator.ts'
+import { AdoptTask, DecideTask } from '../../wire/operator.ts'
 import { describeTask, type OperatorDependencies, taskNotFound, taskPath, theTask } from '../operator.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from '../route.ts'
 import { auditOf } from './audit.ts'
@@ -40,6 +39,9 @@ const refusal = (message: string, param?: string) =>
   new Problem('invalid_request', message, param === undefined ? {} : { param })
 
 const errors = ['invalid_request', 'video_not_found', 'storage_unavailable'] as const
+const example = { attempt: `att_${'0'.repeat(36)}` }
+const decision = { schema: DecideTask, as: 'json', isOptional: true, example } as const
+const decisionErrors = [...errors, 'unknown_parameter', 'invalid_type', 'invalid_value'] as const
 
 /** All are refused for a task that is not held. */
 export function decisionRoutes(dependencies: OperatorDependencies): Route[] {
@@ -55,32 +57,34 @@ export function decisionRoutes(dependencies: OperatorDependencies): Route[] {
       errors: [...errors, ...bodyFaults],
       handler: adoptTask(dependencies),
     }),
-    {
+    defineRoute({
       at: 'POST /operator/v1/tasks/:id/resubmit',
       id: 'resubmitTask',
       summary: 'Submit a held task again',
       description: 'The video may be generated, and paid for, twice.',
       path: taskPath,
+      body: decision,
       responses: theTask,
-      errors,
+      errors: decisionErrors,
       handler: resubmitTask(dependencies),
-    },
-    {
+    }),
+    defineRoute({
       at: 'POST /operator/v1/tasks/:id/give_up',
       id: 'giveUpTask',
       summary: 'Give up a held task',
       description: 'The task fails with `submission_unknown`.',
       path: taskPath,
+      body: decision,
       responses: theTask,
-      errors,
+      errors: decisionErrors,
       handler: giveUpTask(dependencies),
-    },
+    }),
   ]
 }
 
 function adoptTask(dependencies: OperatorDependencies) {
   const { accounts, store } = dependencies
-  return (request: BodyRequest<{ operation: unknown }>) => {
+  return (request: BodyRequest<{ operation: unknown } & DecideTask>) => {
     const given = readOperation(request.body.operation)
     return decide(request, dependencies, async ({ attempt, now }) => {
       const { id, account, upstreamModel } = attempt
@@ -113,7 +117,7 @@ function accountOf({ account: name, keyVersion }: Attempt, accounts: OperatorDep
 
 /** The operator takes the risk that the video is generated, and paid for, twice. */
 function resubmitTask(dependencies: OperatorDependencies) {
-  return (request: FastifyRequest) =>
+  return (request: DecideRequest) =>
     decide(request, dependencies, async ({ task, attempt, now }) => {
       const { finishBy } = task
       if (now >= finishBy) {
@@ -127,7 +131,7 @@ function resubmitTask(dependencies: OperatorDependencies) {
 }
 
 function giveUpTask(dependencies: OperatorDependencies) {
-  return (request: FastifyRequest) =>
+  return (request: DecideRequest) =>
     decide(request, dependencies, async ({ attempt, now }) => ({
       ...givenUp(attempt, now, attempt.problem ?? undefined),
       name: 'operator: given up',
@@ -135,8 +139,10 @@ function giveUpTask(dependencies: OperatorDependencies) {
     }))
 }
 
+type DecideRequest = BodyRequest<DecideTask | null>
+
 async function decide(
-  request: FastifyRequest,
+  request: DecideRequest,
   { store, clock, log, accounts, traces = noTraces, metrics }: OperatorDependencies,
   decision: (held: Held) => Promise<Outcome & Described>,
 ) {
@@ -148,6 +154,7 @@ async function decide(
   try {
     const attempt = await store.attempt(task.attempt ?? '')
     if (!attempt) throw new Problem('internal', 'Something went wrong on our side.', { cause: 'held without attempt' })
+    refuseOther(attempt, request.body?.attempt)
     refuseAccepted(attempt)
     const { change, fact, name, action } = await decision({ task, attempt, now })
     const after = apply(task, change)
@@ -170,6 +177,15 @@ async function decide(
     await store.record({ task: { ...task, dueAt: seen.dueAt } })
     throw error
   }
+}
+
+/** Another operator decided meanwhile, and a newer attempt is open. No operator has looked for that one at its provider yet. */
+function refuseOther({ id, task }: Attempt, decidedAbout: string | undefined): void {
+  if (decidedAbout === undefined || decidedAbout === id) return
+  throw refusal(
+    `\`attempt\` is '${decidedAbout.slice(0, 50)}'. The open attempt of task '${task}' is '${id}'. Look for that one at the provider, then decide again.`,
+    'attempt',
+  )
 }
 
 /** The provider's response arrived while the task was held. The next worker continues with it. */

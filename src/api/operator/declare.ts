@@ -73,6 +73,12 @@ function toAudited(declaration: Declaration | undefined): object | null {
   return { ...settings, mode, key_set: isSet, key_hint: hint }
 }
 
+/** An omitted field keeps its value, and null restores the default. */
+export function withFields(settings: Declaration['settings'], fields: object): Declaration['settings'] {
+  const merged = { ...settings, ...fields }
+  return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null && value !== undefined))
+}
+
 /** What exists and was declared here. */
 export function requireDeclared(
   before: Declaration | undefined,

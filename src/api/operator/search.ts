@@ -1,14 +1,15 @@
+import type { FastifyReply } from 'fastify'
 import { isTaskId } from '../../core/task.ts'
 import { idOf } from '../../core/token.ts'
 import type { SearchFound, TaskSearch, TaskStore } from '../../stores/store.ts'
 import { ListTasksQuery, OperatorTaskList, type OperatorTaskSummary } from '../../wire/operator.ts'
 import { toTaskSummary } from '../operator.ts'
-import type { PieceTurns } from '../pieces.ts'
+import { type PieceTurns, refuseDisconnected } from '../pieces.ts'
 import { defineRoute, type QueryRequest, type Route } from '../route.ts'
 import { readLimit, readTime, refuseForeignCursor, refuseNul } from '../validation.ts'
 
 interface SearchDependencies {
-  store: TaskStore
+  store: Pick<TaskStore, 'search'>
   turns: PieceTurns
 }
 
@@ -31,7 +32,7 @@ export function searchRoute(dependencies: SearchDependencies): Route {
 
 /** Each step begins in a turn, so that a long search does not delay clients. */
 function search({ store, turns }: SearchDependencies) {
-  return async (request: QueryRequest<ListTasksQuery>): Promise<OperatorTaskList> => {
+  return async (request: QueryRequest<ListTasksQuery>, reply: FastifyReply): Promise<OperatorTaskList> => {
     const wanted = readSearch(request)
     const limit = readLimit(request, ListTasksQuery)
     refuseForeignCursor(request.query.after, { isId: isTaskId, of: 'a task' })
@@ -39,6 +40,8 @@ function search({ store, turns }: SearchDependencies) {
     let next = request.query.after ?? null
     for (let steps = 0; steps < mostSteps && data.length < limit; steps += 1) {
       const place = { ...(next !== null && { after: next }), limit: limit - data.length }
+      // The console begins another search with each pause in typing.
+      refuseDisconnected(reply)
       const found: SearchFound = await turns.read(idOf(request.token), () => store.search(wanted, place))
       data.push(...found.tasks.map(toTaskSummary))
       next = found.next

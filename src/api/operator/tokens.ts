@@ -4,9 +4,9 @@ import type { AuditEntry } from '../../core/audit.ts'
 import type { Clock, Random } from '../../core/clock.ts'
 import { readIpRange } from '../../core/ip-range.ts'
 import { amountText, toDecimal, toMicros } from '../../core/money.ts'
-import { type PriceSettings, pricesFor } from '../../core/prices.ts'
+import type { PriceSettings } from '../../core/prices.ts'
 import { Problem } from '../../core/problem.ts'
-import { capCounters, isTimeZone, type SpendCap, spendPeriods } from '../../core/spend.ts'
+import { isTimeZone, type SpendCap, spendPeriods } from '../../core/spend.ts'
 import {
   digestSecret,
   generatedNames,
@@ -22,6 +22,7 @@ import {
   type TokenFields,
 } from '../../core/token.ts'
 import type { NewToken, TaskStore, TokenStore } from '../../stores/store.ts'
+import type { Alarms } from '../../telemetry/alarms.ts'
 import {
   ChangeToken,
   CreateToken,
@@ -32,7 +33,10 @@ import {
   OperatorTokenWithUse,
   RotateToken,
 } from '../../wire/tokens.ts'
+import { clientAddressOf } from '../addresses.ts'
+import { isAllowedFrom } from '../auth.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type QueryRequest, type Route } from '../route.ts'
+import { openSpend, orUnavailable } from '../spend.ts'
 import type { StoredBytes } from '../stored-bytes.ts'
 import { parseTime, readLimit, refuseForeignCursor } from '../validation.ts'
 import { iso, toWirePage } from '../wire.ts'
@@ -44,6 +48,7 @@ export interface TokenDependencies {
   clock: Clock
   random: Random
   prices?: PriceSettings | null
+  alarms?: Alarms
 }
 
 const path = { token_id: 'The id of the token.' }
@@ -125,35 +130,23 @@ export function tokenRoutes(dependencies: TokenDependencies, stored: Pick<Stored
 }
 
 /** What the project of a client token uses now; null if the store is unavailable, without which the token is known. */
-function openUse({ store, clock, prices = null }: TokenDependencies, stored: Pick<StoredBytes, 'of'>) {
+function openUse(dependencies: TokenDependencies, stored: Pick<StoredBytes, 'of'>) {
+  const { store } = dependencies
+  const spendOf = openSpend(dependencies)
   const read = async (token: Token): Promise<OperatorTokenWithUse['used']> => {
     const owner = ownerOf(token)
-    const currency = pricesFor(prices, token)?.currency ?? ''
-    const caps = token.spend ?? []
-    const counters = capCounters(caps, { owner, currency, at: clock.now() })
-    const [queued, bytes, ...spent] = await Promise.all([
+    const [queued, bytes, spend] = await Promise.all([
       store.countQueued(owner, mostCountedTasks + 1),
       stored.of(owner),
-      ...counters.map((counter) => store.spent(counter)),
+      spendOf(token),
     ])
-    const spend = caps.map(({ period, limit }, at) => ({
-      period,
-      amount: amountText(spent[at] ?? 0),
-      limit: amountText(limit),
-      currency,
-      resets_at: period === 'total' ? null : iso(counters[at]?.ends ?? 0),
-    }))
     const moreQueued = queued > mostCountedTasks
     return { queued: moreQueued ? mostCountedTasks : queued, more_queued: moreQueued, stored_bytes: bytes, spend }
   }
-  return (token: Token) =>
-    read(token).catch((error: unknown) => {
-      if (Problem.from(error).code === 'storage_unavailable') return null
-      throw error
-    })
+  return (token: Token) => orUnavailable(read(token))
 }
 
-function openTokens({ store, access, clock, random }: TokenDependencies, useOf: ReturnType<typeof openUse>) {
+function openTokens({ store, access, clock, random, alarms }: TokenDependencies, useOf: ReturnType<typeof openUse>) {
   const show = (token: Token): OperatorToken => toWireToken(token, access, clock.now())
   const withNewSecret = (id: string) => {
     const secret = newSecret(id, random)
@@ -214,10 +207,11 @@ function openTokens({ store, access, clock, random }: TokenDependencies, useOf: 
       return { ...show(token), used: token.kind === 'client' ? await useOf(token) : null }
     },
     async change(request: BodyRequest<ChangeToken>): Promise<OperatorToken> {
-      const changed = await change(request, 'token.change', (token, now) => ({
-        ...token,
-        ...readFields(request.body, { ...token, now }),
-      }))
+      const changed = await change(request, 'token.change', (token, now) => {
+        const edited = { ...token, ...readFields(request.body, { ...token, now }) }
+        refuseLockOut(edited, request)
+        return edited
+      })
       return show(changed)
     },
     async rotate(request: BodyRequest<RotateToken | null>): Promise<OperatorTokenWithSecret> {
@@ -237,9 +231,19 @@ function openTokens({ store, access, clock, random }: TokenDependencies, useOf: 
       // A repeated request must not change the time, or write a second entry.
       const isRevoked = (token: Token, now: number) => access.statusOf(token, now) === 'revoked'
       const revoke = (token: StoredToken, now: number) => ({ ...token, older: [], revokedAt: now })
-      return show(await change(request, 'token.revoke', revoke, isRevoked))
+      const token = await change(request, 'token.revoke', revoke, isRevoked)
+      // Its project has no other token, so nothing is refused for its limits any more.
+      if (token.project === null) alarms?.clear('limit_reached', ownerOf(token))
+      return show(token)
     },
   }
+}
+
+/** An operator who changes their own token can still use it from the same address. */
+function refuseLockOut(edited: StoredToken, request: FastifyRequest): void {
+  if (edited.id !== idOf(request.token) || isAllowedFrom(edited, request)) return
+  const address = clientAddressOf(request)
+  throw invalid('ip_ranges', `\`ip_ranges\` of your own token must include the address that you use, ${address}.`)
 }
 
 /** Each try fails only if another change was written meanwhile. */

@@ -9,6 +9,7 @@ import {
   type EventType,
   eventTypes,
   isAccepted,
+  mostEndpoints,
   signedRequest,
 } from '../../core/webhook.ts'
 import type { Outbound, Posted } from '../../outbound.ts'
@@ -39,7 +40,6 @@ export interface WebhookDependencies {
   random: Random
 }
 
-const mostEndpoints = 16
 const overlapMs = 24 * 3_600_000
 /** Each waits for its receiver, up to `receiverMs`. */
 const testLimits = { most: 64, mostOfOne: 4, items: 'tests of webhook endpoints running' }

@@ -25,7 +25,19 @@ it('a rule that is not valid, or that its own default breaks, is ignored', () =>
 })
 
 it('entries that are not models are left out', () => {
-  const odd = [null, 7, 'film', {}, { id: 7 }, { id: '' }, { id: 'a b' }, { id: 'x\n' }, { id: 'a'.repeat(201) }]
+  const odd = [
+    null,
+    7,
+    'film',
+    {},
+    { id: 7 },
+    { id: '' },
+    { id: 'a b' },
+    { id: 'x\n' },
+    { id: 'a'.repeat(201) },
+    { id: 'a/../b' },
+    { id: '..' },
+  ]
   assert.deepEqual(toCards({ data: odd }), [])
   assert.throws(() => toCards({ data: 'film' }), { code: 'provider_unavailable' })
 })

@@ -2,6 +2,7 @@ import {
   acceptsSeconds,
   acceptsSize,
   type CardTemplate,
+  modelNameForm,
   parseSize,
   type SecondsRule,
   type SizeRule,
@@ -42,7 +43,7 @@ export function toCards({ data }: Fields): Cards {
     .map(fieldsOf)
     .flatMap((model) => {
       const id = textOf(model.id)
-      return id === undefined || !/^[\w.:/@-]{1,200}$/.test(id) ? [] : [toCard(id, model)]
+      return id === undefined || !modelNameForm.test(id) ? [] : [toCard(id, model)]
     })
 }
 

@@ -97,6 +97,33 @@ function testOpened(world: StoreWorld): void {
     await store.record({ task, fact: factOf('b', 'abandoned'), keepsLease: true })
     assert.deepEqual(await idsIn('abandoned'), ['b', 'a'])
   })
+
+  it('returns attempts of a state page by page, also those that were opened at the same time', async () => {
+    await using store = await fresh(world)
+    const task = await taken(store, '1')
+    const opened = ['a', 'b', 'c', 'd', 'e'].map((id, at) =>
+      newAttempt(id, task, { number: at + 1, openedAt: at < 3 ? 10 : 20 }),
+    )
+    for (const attempt of opened) await store.record({ task, opened: attempt, keepsLease: true })
+    const pages = async (state: Parameters<typeof store.attemptsIn>[0]) => {
+      const ids: string[][] = []
+      for (
+        let page = await store.attemptsIn(state, 2);
+        page.length > 0;
+        page = await store.attemptsIn(state, 2, page.at(-1))
+      )
+        ids.push(page.map(({ id }) => id))
+      return ids
+    }
+    assert.deepEqual(await pages('open'), [['a', 'b'], ['c', 'd'], ['e']])
+    // One that does not exist any more is still a place.
+    assert.deepEqual(
+      (await store.attemptsIn('open', 9, { openedAt: 10, id: 'bb' })).map(({ id }) => id),
+      ['c', 'd', 'e'],
+    )
+    for (const { id } of opened) await store.record({ task, fact: factOf(id, 'abandoned'), keepsLease: true })
+    assert.deepEqual(await pages('abandoned'), [['e', 'd'], ['c', 'b'], ['a']])
+  })
 }
 
 function testFacts(world: StoreWorld): void {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from '../../core/problem.ts'
+import type { StoredPlace } from '../../core/row.ts'
 import { capsAt, type SpendCap } from '../../core/spend.ts'
 import type { Asset, Task, TaskPrice } from '../../core/task.ts'
-import type { Store, StoredPlace } from '../store.ts'
+import type { Store } from '../store.ts'
 import { decide, fresh, newAttempt, newTask, type StoreWorld, take, taken } from './world.ts'
 
 /** Whether the task was inserted, if so many tasks of its owner may wait. */
@@ -173,4 +174,31 @@ function testStored(world: StoreWorld): void {
       assert.equal(await stored(store, 'dave', limit), 0)
     }
   })
+
+  it('sums by the hour of expiry, in steps of any size', async () => {
+    await using store = await fresh(world)
+    const hour = 3_600_000
+    const expiries = [5 * hour, 5 * hour + 1, 7 * hour - 1, null]
+    const tasks = expiries.map((expiresAt, at) =>
+      newTask(String(at), { owner: `owner ${at}`, state: 'completed', video: asset('video.mp4', 10 ** at), expiresAt }),
+    )
+    await Promise.all([...tasks, newTask('99', { expiresAt: hour })].map((task) => store.insert(task)))
+    for (const limit of [1, 2, 3, 4, 100])
+      assert.deepEqual(await expiring(store, limit), { 5: [2, 11], 6: [1, 100], null: [1, 1_000] })
+  })
+}
+
+/** The tasks and bytes of each hour, by steps of that many tasks. */
+async function expiring(store: Store, limit: number): Promise<Record<string, number[]>> {
+  const hours: Record<string, [tasks: number, bytes: number]> = {}
+  let after: StoredPlace = { owner: '', id: '' }
+  for (;;) {
+    const step = await store.storedExpiries(after, limit)
+    for (const { hour, tasks, bytes } of step.sums) {
+      const [others, otherBytes] = hours[String(hour)] ?? [0, 0]
+      hours[String(hour)] = [others + tasks, otherBytes + bytes]
+    }
+    if (step.next === null) return hours
+    after = step.next
+  }
 }

@@ -147,6 +147,16 @@ export function testTokens(world: StoreWorld): void {
     )
   })
 
+  it('a code is used once, and forgotten when it has expired', async () => {
+    await using store = await fresh(world)
+    const uses = await Promise.all([1, 2, 3].map(() => store.useCode('one', 100, 5)))
+    assert.deepEqual(uses.toSorted(), [false, false, true])
+    assert.equal(await store.useCode('another', 101, 99), true)
+    assert.equal(await store.useCode('one', 100, 99), false)
+    await store.useCode('a third', 200, 100)
+    assert.deepEqual(await Promise.all(['one', 'another'].map((code) => store.useCode(code, 200, 100))), [true, false])
+  })
+
   it('creates many tokens at once, each with its own revision', async () => {
     await using store = await fresh(world)
     const tokens = Array.from({ length: 20 }, (_, at) => newToken(String(at)))

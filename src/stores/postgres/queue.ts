@@ -47,7 +47,7 @@ export function openQueue(database: Database): Pick<Store, 'claimQueued' | 'queu
     async queueOf(card, limit) {
       const queues = await database.read(queuesStatement, [...stretchesOf(round.stretches([card])), limit])
       const owners = queues.map(({ owner }) => String(owner))
-      return interleaveQueues(owners.length, limit, async (each) => {
+      return interleaveQueues(owners, limit, async (each) => {
         const rows = await database.read(lineStatement, [card, owners, each])
         const lines = Map.groupBy(rows, ({ owner }) => String(owner))
         return owners.map((owner) => (lines.get(owner) ?? []).map(({ id }) => String(id)))

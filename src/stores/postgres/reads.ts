@@ -11,6 +11,7 @@ import {
   toDurations,
   toEntry,
   toEvent,
+  toExpiryStep,
   toHealth,
   toNotice,
   toRival,
@@ -33,7 +34,7 @@ import type { Query } from './session.ts'
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'unfinishedOf'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths' | 'read'> &
-  Pick<Store, 'sumStored' | 'countQueued' | 'spent' | 'currencies'>
+  Pick<Store, 'sumStored' | 'storedExpiries' | 'countQueued' | 'spent' | 'currencies'>
 
 const view = viewColumns.join(', ')
 const attempt = attemptColumns.join(', ')
@@ -125,16 +126,20 @@ export function openReads(database: Database): Reads {
       const [row] = await query(sumStatements[of], [owner, id, limit])
       return toStoredStep(row, limit)
     },
+    storedExpiries: async ({ owner, id }, limit) =>
+      toExpiryStep(await query(expiryStatement, [owner, id, limit]), limit),
     async attempt(id) {
       const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
       return row && toAttempt(row)
     },
     attempts: async (task) =>
       (await query(`SELECT ${attempt} FROM attempts WHERE task = $1 ORDER BY number`, [task])).map(toAttempt),
-    async attemptsIn(state, limit) {
-      const order = state === 'open' ? 'ASC' : 'DESC'
-      const text = `SELECT ${attempt} FROM attempts WHERE state = $1 ORDER BY opened_at ${order} LIMIT $2`
-      return (await query(text, [state, limit])).map(toAttempt)
+    async attemptsIn(state, limit, after) {
+      const [order, beyond] = state === 'open' ? ['ASC', '>'] : ['DESC', '<']
+      const text = `SELECT ${attempt} FROM attempts WHERE state = $1 ${after ? `AND (opened_at, id) ${beyond} ($3, $4)` : ''}
+        ORDER BY opened_at ${order}, id ${order} LIMIT $2`
+      const place = after ? [after.openedAt, after.id] : []
+      return (await query(text, [state, limit, ...place])).map(toAttempt)
     },
     async bound(account, operations) {
       const text = 'SELECT operation FROM attempts WHERE account = $1 AND operation_hash = ANY($2)'
@@ -183,6 +188,15 @@ const sumStatement = (after: string) => `WITH page AS MATERIALIZED (
   SELECT owner, id, (SELECT sum(stored_bytes) FROM page) AS bytes, (SELECT count(*) FROM page) AS found
   FROM page ORDER BY owner DESC, id DESC LIMIT 1`
 const sumStatements = { owner: sumStatement('owner = $1 AND id > $2'), all: sumStatement('(owner, id) > ($1, $2)') }
+
+/** In the same index. `expires_at` is read from the rows. */
+const expiryStatement = `WITH page AS MATERIALIZED (
+    SELECT owner, id, stored_bytes, expires_at FROM tasks
+    WHERE stored_bytes IS NOT NULL AND (owner, id) > ($1, $2) ORDER BY owner, id LIMIT $3
+  ), final AS (SELECT owner, id FROM page ORDER BY owner DESC, id DESC LIMIT 1)
+  SELECT expires_at / 3600000 AS hour, count(*) AS tasks, sum(stored_bytes) AS bytes, (SELECT count(*) FROM page) AS found,
+    (SELECT owner FROM final) AS owner, (SELECT id FROM final) AS id
+  FROM page GROUP BY 1`
 
 /** By steps from one account to the next in the index: a DISTINCT would read all unfinished tasks. */
 const accountsStatement = `WITH RECURSIVE accounts AS (

@@ -13,7 +13,7 @@ const marks = tokenColumns.map((name, at) =>
   name === 'revision' ? '(SELECT coalesce(max(revision), 0) + 1 FROM tokens)' : `$${at + 1}`,
 )
 
-/** Tokens and the audit log. `announce` notifies all processes that a token changed. */
+/** Tokens, the audit log and used codes. `announce` notifies all processes that a token changed. */
 export function openTokens(database: Database, announce: () => void): Omit<TokenStore, 'onTokens'> {
   const write = async (work: (query: Query) => Promise<StoredToken | undefined>) => {
     const token = await database.write(async (query) => {
@@ -47,6 +47,9 @@ export function openTokens(database: Database, announce: () => void): Omit<Token
     async appendAudit(entry) {
       await database.run(appendStatement, fromAudit(entry))
     },
+    async useCode(code, until, now) {
+      return (await database.run(useStatement, [code, until, now])).length > 0
+    },
   }
 }
 
@@ -72,6 +75,9 @@ const updateStatement = `UPDATE tokens SET ${tokenColumns.map((name, at) => `${n
 
 const appendStatement = `INSERT INTO audit (${auditColumns.join(', ')})
   VALUES (${auditColumns.map((_, at) => `$${at + 1}`).join(', ')})`
+
+const useStatement = `WITH forgotten AS (DELETE FROM used_codes WHERE until <= $3)
+  INSERT INTO used_codes (code, until) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING code`
 
 const auditStatement = `SELECT number, ${auditColumns.join(', ')} FROM audit WHERE number < $1
   ORDER BY number DESC LIMIT $2`

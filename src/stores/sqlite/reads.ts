@@ -10,6 +10,7 @@ import {
   toDurations,
   toEntry,
   toEvent,
+  toExpiryStep,
   toHealth,
   toNotice,
   toRival,
@@ -19,7 +20,7 @@ import {
 } from '../../core/row.ts'
 import { largestTotal } from '../../core/spend.ts'
 import { firstIdAt, promptBytes, type TaskView } from '../../core/task.ts'
-import { accountScope, interleaveQueues, type Stretch } from '../../core/turns.ts'
+import { accountScope, interleaveQueues, type QueuePlace, type Stretch } from '../../core/turns.ts'
 import { type SearchDialect, searchTasks } from '../search.ts'
 import type { Store } from '../store.ts'
 import { type Filter, type PageLimits, searchWindows, type Window } from '../window.ts'
@@ -30,9 +31,9 @@ type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' |
   Pick<Store, 'unfinishedOf'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
   Pick<Store, 'bound' | 'rivals' | 'events' | 'entries' | 'accountsInUse' | 'durations' | 'healths'> &
-  Pick<Store, 'sumStored' | 'countQueued' | 'spent' | 'currencies'> & {
+  Pick<Store, 'sumStored' | 'storedExpiries' | 'countQueued' | 'spent' | 'currencies'> & {
     read(owner: string, id: string): ReturnType<typeof toView> | undefined
-    queueOf(card: string, limit: number, round: readonly Stretch[]): Promise<string[]>
+    queueOf(card: string, limit: number, round: readonly Stretch[]): Promise<QueuePlace[]>
   }
 
 /** Read once, at the start. */
@@ -70,14 +71,17 @@ export function prepareReads(reader: DatabaseSync): Reads {
   )
   const attempt = reader.prepare('SELECT * FROM attempts WHERE id = ?')
   const attempts = reader.prepare('SELECT * FROM attempts WHERE task = ? ORDER BY number')
-  const settled = reader.prepare('SELECT * FROM attempts WHERE state = ? ORDER BY opened_at DESC LIMIT ?')
+  const settled = reader.prepare(
+    `SELECT * FROM attempts WHERE state = ? AND (opened_at, id) < (?, ?) ORDER BY opened_at DESC, id DESC LIMIT ?`,
+  )
   // SQLite uses a partial index only if the query has the same condition, word for word.
-  const costly = (order: 'ASC' | 'DESC') =>
+  const costly = (beyond: '<' | '>', order: 'ASC' | 'DESC') =>
     reader.prepare(
       `SELECT * FROM attempts INDEXED BY attempts_state
-       WHERE state IN ('open', 'abandoned', 'orphan') AND state = ? ORDER BY opened_at ${order} LIMIT ?`,
+       WHERE state IN ('open', 'abandoned', 'orphan') AND state = ? AND (opened_at, id) ${beyond} (?, ?)
+       ORDER BY opened_at ${order}, id ${order} LIMIT ?`,
     )
-  const byState = { open: costly('ASC'), abandoned: costly('DESC'), orphan: costly('DESC') }
+  const byState = { open: costly('>', 'ASC'), abandoned: costly('<', 'DESC'), orphan: costly('<', 'DESC') }
   const bound = reader.prepare(
     `SELECT operation FROM attempts INDEXED BY attempts_operation
      WHERE account = ? AND operation IS NOT NULL AND operation IN (SELECT value FROM json_each(?))`,
@@ -161,6 +165,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
     queueOf: prepareQueueOf(reader),
     usedSlots: prepareUsedSlots(reader),
     sumStored: prepareSumStored(reader),
+    storedExpiries: prepareStoredExpiries(reader),
     countQueued: async (owner, most) => countQueued(owner, most),
     async spent({ scope, currency, period, starts, ends }) {
       return Number(spent.get(scope, currency, period, starts, ends)?.amount)
@@ -174,9 +179,9 @@ export function prepareReads(reader: DatabaseSync): Reads {
       return row && toAttempt(row)
     },
     attempts: async (task) => attempts.all(task).map(toAttempt),
-    async attemptsIn(state, limit) {
+    async attemptsIn(state, limit, after = state === 'open' ? beforeAll : afterAll) {
       const statement = state === 'open' || state === 'abandoned' || state === 'orphan' ? byState[state] : settled
-      return statement.all(state, limit).map(toAttempt)
+      return statement.all(state, after.openedAt, after.id, limit).map(toAttempt)
     },
     async bound(account, operations) {
       const rows = bound.all(account, JSON.stringify(operations))
@@ -196,6 +201,10 @@ export function prepareReads(reader: DatabaseSync): Reads {
     healths: async () => mapReadable(healths.all(), toHealth),
   }
 }
+
+/** Where lists of attempts begin. */
+const beforeAll = { openedAt: -1, id: '' }
+const afterAll = { openedAt: Number.MAX_SAFE_INTEGER, id: '' }
 
 function listStatement(beyond: '<' | '>', order: 'ASC' | 'DESC'): string {
   return `SELECT ${viewColumns.join(', ')} FROM tasks INDEXED BY tasks_owner
@@ -240,6 +249,20 @@ function prepareSumStored(reader: DatabaseSync): Store['sumStored'] {
   return async (of, { owner, id }, limit) => toStoredStep(sums[of].get(owner, id, limit), limit)
 }
 
+/** In the same index. `expires_at` is read from the rows. */
+function prepareStoredExpiries(reader: DatabaseSync): Store['storedExpiries'] {
+  const step = reader.prepare(
+    `WITH page AS MATERIALIZED (
+       SELECT owner, id, stored_bytes, expires_at FROM tasks INDEXED BY tasks_stored
+       WHERE stored_bytes IS NOT NULL AND (owner, id) > (?1, ?2) ORDER BY owner, id LIMIT ?3
+     ), final AS (SELECT owner, id FROM page ORDER BY owner DESC, id DESC LIMIT 1)
+     SELECT expires_at / 3600000 AS hour, count(*) AS tasks, sum(stored_bytes) AS bytes, (SELECT count(*) FROM page) AS found,
+       (SELECT owner FROM final) AS owner, (SELECT id FROM final) AS id
+     FROM page GROUP BY 1`,
+  )
+  return async ({ owner, id }, limit) => toExpiryStep(step.all(owner, id, limit), limit)
+}
+
 /** The queued tasks of a card in the order of their turns. One statement reads all queues, as it runs on the main thread. */
 function prepareQueueOf(reader: DatabaseSync): Reads['queueOf'] {
   const queuesIn = prepareQueues(reader)
@@ -255,7 +278,7 @@ function prepareQueueOf(reader: DatabaseSync): Reads['queueOf'] {
   return async (card, limit, round) => {
     // Each of these has a task, so the owners behind them are beyond the limit.
     const owners = [...queuesIn(round, limit)].map(({ owner }) => owner)
-    return interleaveQueues(owners.length, limit, async (each) =>
+    return interleaveQueues(owners, limit, async (each) =>
       lines.all(card, JSON.stringify(owners), each).map(({ ids }) => JSON.parse(String(ids)) as string[]),
     )
   }

@@ -8,7 +8,7 @@ import type { NewToken, Store } from '../store.ts'
 const names = tokenColumns.join(', ')
 const next = '(SELECT coalesce(max(revision), 0) + 1 FROM tokens)'
 
-/** Tokens and the audit log; runs in the writer thread, inside its transaction. */
+/** Tokens, the audit log and used codes; runs in the writer thread, inside its transaction. */
 export function prepareTokens(database: DatabaseSync) {
   const marks = tokenColumns.map((name, at) => (name === 'revision' ? next : `?${at + 1}`))
   const insert = database.prepare(
@@ -27,6 +27,8 @@ export function prepareTokens(database: DatabaseSync) {
   const appendAudit = (entry: AuditEntry): void => {
     append.run(...fromAudit(entry))
   }
+  const forget = database.prepare('DELETE FROM used_codes WHERE until <= ?')
+  const use = database.prepare('INSERT INTO used_codes (code, until) VALUES (?, ?) ON CONFLICT DO NOTHING')
   const written = ([row]: ReturnType<typeof insert.all>, entry: AuditEntry | null): StoredToken | null => {
     if (!row) return null
     if (entry) appendAudit(entry)
@@ -37,6 +39,10 @@ export function prepareTokens(database: DatabaseSync) {
     updateToken: (token: StoredToken, entry: AuditEntry | null) =>
       written(update.all(...fromToken(token), token.revision), entry),
     appendAudit,
+    useCode(code: string, until: number, now: number): boolean {
+      forget.run(now)
+      return Number(use.run(code, until).changes) > 0
+    },
   }
 }
 

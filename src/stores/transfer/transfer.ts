@@ -76,6 +76,7 @@ export const tables = {
   usages: { key: ['number'], columns: ['number', ...usageColumns] },
   cursors: { key: ['name'], columns: ['name', 'number', 'holder', 'leased_until'] },
   alarms: { key: ['id'], columns: alarmColumns },
+  used_codes: { key: ['code'], columns: ['code', 'until'] },
 } satisfies Record<string, Table>
 
 export type TableName = keyof typeof tables
