@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import type { OperatorSettings } from '../../src/wire/settings.ts'
 import { operatorToken, token } from '../../test/service.ts'
 import { testAlarms } from './alarms.ts'
@@ -373,6 +373,21 @@ it('Ctrl-K finds pages, models, accounts, tokens and videos with the keyboard al
   await client.page.getByRole('option').filter({ hasText: 'a red fox in snow at dusk' }).first().click()
   await heading(client.page, 'a red fox in snow at dusk')
   assert.deepEqual(client.errors, [])
+})
+
+it('Enter in Ctrl-K, before anything is read, opens the first one that is found', async () => {
+  const { page, errors } = await world.openAsOperator('/alarms')
+  const asked = Promise.withResolvers<Route>()
+  await page.route(/\/v1\/models$/, asked.resolve)
+  await page.reload()
+  await heading(page, 'Alarms')
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog').getByRole('combobox').fill('sora')
+  await page.getByText('No results.').waitFor()
+  await page.keyboard.press('Enter')
+  await (await asked.promise).continue()
+  await heading(page, 'sora-2')
+  assert.deepEqual(errors, [])
 })
 
 it('speaks Chinese, and remembers it', async () => {

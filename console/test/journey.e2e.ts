@@ -123,6 +123,9 @@ it('the first day: start, sign in, create, compare, share with a budget, and dec
     return false
   })
   await held.waitFor({ state: 'detached' })
+  // A list that is filtered is read again every minute only.
+  await page.goto(`${url}/videos`)
+  await page.getByRole('row').filter({ hasText: 'a lost fox' }).getByText('Completed').waitFor()
   await page.goto(`${url}/videos?text=lost&status=completed`)
   await page.getByRole('link', { name: 'a lost fox' }).waitFor()
 

@@ -60,16 +60,22 @@ function Choices({ close }: { close: () => void }) {
   const [at, setAt] = useState(0)
   const found = useChoices(text)
   const chosen = found[Math.min(at, found.length - 1)]
-  const run = (choice: Choice | undefined) => {
-    if (!choice) return
+  const run = (choice: Choice) => {
     close()
     choice.run()
   }
+  // What is searched may still be read: Enter then stands for the first one that is found.
+  const [isEntered, setEntered] = useState(false)
+  useEffect(() => {
+    if (!isEntered || !chosen) return
+    setEntered(false)
+    run(chosen)
+  })
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step === undefined && event.key !== 'Enter') return
     event.preventDefault()
-    if (step === undefined) return run(chosen)
+    if (step === undefined) return setEntered(true)
     if (found.length > 0) setAt((Math.min(at, found.length - 1) + step + found.length) % found.length)
   }
   return (
@@ -85,6 +91,7 @@ function Choices({ close }: { close: () => void }) {
         onChange={({ target }) => {
           setText(target.value)
           setAt(0)
+          setEntered(false)
         }}
         onKeyDown={onKeyDown}
       />
