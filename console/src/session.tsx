@@ -93,7 +93,7 @@ export function useMay(): (action: Action) => boolean {
 
 export async function signIn(given: { token: string } | { code: string }): Promise<void> {
   const state = await call<ConsoleState>(sessionPath, { method: 'POST', body: given })
-  // A response to an earlier question would say that nobody is signed in.
+  // A response to an earlier question would say that no session exists.
   await queries.cancelQueries({ queryKey: [sessionPath] })
   queries.setQueryData<PageState>([sessionPath], accept(state))
 }

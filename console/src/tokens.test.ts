@@ -12,7 +12,7 @@ const stored: OperatorToken = {
   old_secret_until: null,
 }
 
-it('a form that nobody changed sends nothing, although it has no seconds and one time zone', () => {
+it('a form without a change sends nothing, although it has no seconds and one time zone', () => {
   const values = toTokenValues(stored)
   assert.deepEqual(toTokenChange(values, { ...values }), {})
 })

@@ -43,7 +43,7 @@ export function newTokenValues(): TokenValues {
   return { ...empty, kind: 'client', role: 'admin', models: '*', time_zone: timeZone }
 }
 
-/** The form has gigabytes: nobody counts bytes. */
+/** The form has gigabytes: bytes are hard to read. */
 const bytesInGigabyte = 1e9
 
 export function toTokenValues(token: OperatorToken): TokenValues {

@@ -19,7 +19,7 @@ let endpoint: string
 before(async () => {
   world = await openWorld({ yaml: JSON.stringify({ ...settings, outbound: { allow: ['127.0.0.1'] } }) })
   // Nothing listens there.
-  const hook = { name: 'nobody', url: 'http://127.0.0.1:9/hook', event_types: ['video.completed'] }
+  const hook = { name: 'closed port', url: 'http://127.0.0.1:9/hook', event_types: ['video.completed'] }
   const created = await world.service.fetch('/v1/webhook_endpoints', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

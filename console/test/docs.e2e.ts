@@ -29,7 +29,7 @@ async function openDocs(page: Page, hash = '') {
   return { foreign, refused }
 }
 
-it('is searched, has samples in several languages, and asks nobody else', async () => {
+it('is searched, has samples in several languages, and sends no request to another host', async () => {
   const { page, errors } = await world.open()
   const seen = await openDocs(page)
   const topOf = async (text: string) => (await page.getByRole('heading', { name: text }).first().boundingBox())?.y ?? 0

@@ -237,7 +237,7 @@ async function decide(
     return questionAbout(task, decision, terminal.now())
   }
   if (!yes) await confirm('this needs a confirmation', ask, terminal)
-  // The answer to a question about one attempt must not decide about the next one.
+  // A decision about one attempt must not apply to the next one.
   return operator.post(`${pathOf(id)}/${decision}`, ShownTask, attempt === undefined ? undefined : { attempt })
 }
 

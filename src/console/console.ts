@@ -65,7 +65,7 @@ export interface Console {
   addTo(app: FastifyInstance, listener: Listener): void
   /** Routes of the operator API. */
   readonly operatorRoutes: readonly Route[]
-  /** A code for the first operator token that may change things; null if there is none, or no key to sign it. */
+  /** A code for the first operator token that may change things; null if none exists, or no key to sign it. */
   createCode(): string | null
 }
 
@@ -146,7 +146,7 @@ function sessionRoutes(parts: SessionParts, { guesses, serves, docs, clientPort 
       at: `GET ${path}`,
       id: 'showSession',
       summary: 'Show who is signed in',
-      description: '`session` is null if there is none. The page reads it before it shows the form.',
+      description: '`session` is null without a session. The page reads it before it shows the form.',
       responses: state,
       handler: async (request, reply) =>
         reply.header('cache-control', 'no-store').send(stateOf(request, usableFrom(request, sessions.find(request)))),

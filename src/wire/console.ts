@@ -9,7 +9,7 @@ export const ConsoleSession = shape('Who is signed in, with the tokens whose rou
   role: orNull(text('`admin` or `viewer`, for an operator; null for a client.')),
   project: orNull(text('The project of the token; null if it has none.')),
   client: orNull(
-    shape('The client token whose videos, models and usage `/v1` returns in this session; null if there is none.', {
+    shape('The client token whose videos, models and usage `/v1` returns in this session; null without one.', {
       name: text('The name of the token.'),
       project: orNull(text('Its project; null if it has none.')),
       owner: text('The owner of its videos, as operators see it.'),

@@ -39,7 +39,7 @@ interface VideoDetails {
   output: VideoOutput | null
   warnings: readonly string[]
   cost: { cost: number; currency: string } | null
-  /** The video that it is derived from. Clients are not told how, nor what an extension extends. */
+  /** The video that it is derived from. The API reports neither how, nor what an extension extends. */
   source: { kind: NonNullable<OperatorTask['source']>['kind'] | null; video: string | null } | null
   /** Known to clients alone: operators see the events. */
   waitsFor: Video['status_detail'] | null

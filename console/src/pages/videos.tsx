@@ -149,7 +149,7 @@ function VideoChoices({ filters, seesAll }: { filters: VideoFilters; seesAll: bo
       />
       {seesAll &&
         (['owner', 'account', 'error_code', 'text', 'from', 'until', 'token'] as const)
-          // Another page links to the videos of a token; nobody types its id.
+          // Another page links to the videos of a token, so its id is never typed.
           .filter((name) => name !== 'token' || filters.token)
           .map((name) => (
             <FilterText
