@@ -279,6 +279,24 @@ it('tokens of the configuration are listed first, and can not be changed here', 
   assert.deepEqual([taken.status, taken.body.error.param], [400, 'name'])
 })
 
+it('the tokens of an owner are those of a project, or the one that is its own project', async () => {
+  const { id } = await create({ name: 'alone' })
+  const named = await create({ name: 'one of two', project: 'films' })
+  for (const [owner, ids] of [
+    ['films', [named.id]],
+    [id, [id]],
+    ['team-a', ['config:team-a']],
+    ['operator', []],
+  ] as const) {
+    const { body } = await call(`/tokens?project=${owner}`)
+    assert.deepEqual(
+      body.data.map((one) => one.id),
+      ids,
+      owner,
+    )
+  }
+})
+
 it('pages of the list have every token once', async () => {
   const all = (await call('/tokens?limit=100')).body.data.map(({ id }) => id)
   const paged: string[] = []

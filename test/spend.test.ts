@@ -95,6 +95,8 @@ it('the cap of a token that is created, raised and lifted while the service runs
   assert.equal((await service.submit(film, as(token.secret))).status, 429)
   const both = await post(service, `/tokens/${token.id}`, { spend: { month: { limit: '7' } } })
   assert.deepEqual(both.spend, { ...(raised.spend as object), month: { limit: '7', time_zone: 'UTC' } })
+  const kept = await post(service, `/tokens/${token.id}`, { spend: { day: { limit: '2' }, month: null } })
+  assert.deepEqual(kept.spend, { day: { limit: '2', time_zone: 'Asia/Tokyo' } })
   assert.equal((await post(service, `/tokens/${token.id}`, { spend: null })).spend, null)
   await created(service, as(token.secret))
   for (const [spend, message] of [

@@ -28,6 +28,18 @@ it('only what was changed is sent, and of the budget only its period', () => {
   })
 })
 
+it('a cap keeps its own time zone, unless the time zone is changed', () => {
+  const values = toTokenValues(stored)
+  const limits = { 'spend.day': '2', 'spend.total': '10' }
+  assert.deepEqual(toTokenChange(values, { ...values, ...limits }), {
+    spend: { day: { limit: '2' }, total: { limit: '10' } },
+  })
+  const zone = 'Asia/Tokyo'
+  assert.deepEqual(toTokenChange(values, { ...values, time_zone: zone }), {
+    spend: { day: { limit: '1', time_zone: zone }, total: { limit: '9', time_zone: zone } },
+  })
+})
+
 it('an operator token is created without what only clients have', () => {
   const values = { ...newTokenValues(), kind: 'operator', role: 'viewer', name: 'auditor', rate: '5' }
   const wanted = { kind: 'operator', role: 'viewer', name: 'auditor', ip_ranges: null, expires_at: null }

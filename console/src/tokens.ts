@@ -83,11 +83,16 @@ export function toNewToken(values: TokenValues): Readonly<Record<string, unknown
 export function toTokenChange(before: TokenValues, after: TokenValues): Readonly<Record<string, unknown>> {
   const { spend: oldCaps, ...old } = toFields(before)
   const { spend: caps, ...now } = toFields(after)
-  const changedCaps = changedIn(oldCaps, caps)
+  // The form has one time zone, and each cap its own.
+  const isZoneChanged = before.time_zone !== after.time_zone
+  const changedCaps = Object.entries(changedIn(oldCaps, caps)).map(([period, cap]) => {
+    const isNew = before[`spend.${period as (typeof periods)[number]}`] === ''
+    return [period, cap && (isZoneChanged || isNew ? cap : { limit: cap.limit })]
+  })
   return {
     ...changedIn(old, now),
-    // An omitted period keeps its cap, and the time zone of it.
-    ...(Object.keys(changedCaps).length > 0 && { spend: changedCaps }),
+    // An omitted period keeps its cap.
+    ...(changedCaps.length > 0 && { spend: Object.fromEntries(changedCaps) }),
   }
 }
 

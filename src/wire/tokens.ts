@@ -28,8 +28,8 @@ const cap = (period: string) =>
         type: 'string',
         minLength: 1,
         maxLength: 100,
-        default: 'UTC',
-        description: 'The time zone in which the period begins.',
+        description:
+          'The time zone in which the period begins. Without it, a cap keeps its time zone; a new one is in UTC.',
         examples: ['Europe/Berlin'],
       },
     },
@@ -210,7 +210,11 @@ export type RotateToken = Static<typeof RotateToken>
 
 export const ListTokensQuery = request({
   ...pageQuery,
-  project: { type: 'string', maxLength: 100, description: 'Only tokens of this project.' },
+  project: {
+    type: 'string',
+    maxLength: 100,
+    description: 'Only client tokens with this owner: a project, or the token that is its own project.',
+  },
 })
 export type ListTokensQuery = Static<typeof ListTokensQuery>
 

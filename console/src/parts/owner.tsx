@@ -15,11 +15,13 @@ export function useTokenNames(): ReadonlyMap<string, string> {
 
 /** Who a video belongs to: a project, or a token without one, by its name. */
 export function Owner({ owner }: { owner: string }) {
-  const name = useTokenNames().get(owner)
-  if (name === undefined) return <bdi>{owner}</bdi>
+  const names = useTokenNames()
+  // A token of the configuration owns videos by its name.
+  const id = [owner, `config:${owner}`].find((one) => names.has(one))
+  if (id === undefined) return <bdi>{owner}</bdi>
   return (
-    <Link to="/tokens/$id" params={{ id: owner }}>
-      <bdi>{name}</bdi>
+    <Link to="/tokens/$id" params={{ id }}>
+      <bdi>{names.get(id)}</bdi>
     </Link>
   )
 }

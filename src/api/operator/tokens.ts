@@ -196,7 +196,9 @@ function openTokens({ store, access, clock, random, alarms }: TokenDependencies,
     async list(request: QueryRequest<ListTokensQuery>) {
       const { after, project } = request.query
       const limit = readLimit(request, ListTokensQuery)
-      const all = access.all().filter((token) => project === undefined || token.project === project)
+      const isWanted = (token: Token) =>
+        project === undefined || (token.kind === 'client' && ownerOf(token) === project)
+      const all = access.all().filter(isWanted)
       const rest = after === undefined ? all : all.slice(positionAfter(after, all))
       return toWirePage(rest.slice(0, limit).map(show), { hasMore: rest.length > limit })
     },
@@ -328,13 +330,14 @@ function readRange(range: string): string {
   throw invalid('ip_ranges', message)
 }
 
-/** An omitted period keeps its cap, and null removes it. */
+/** An omitted period keeps its cap, and null removes it. An omitted time zone is kept as well. */
 function readCaps(spend: NonNullable<ChangeToken['spend']>, before: readonly SpendCap[]): readonly SpendCap[] | null {
   const caps = spendPeriods.flatMap((period) => {
     const cap = spend[period]
-    if (cap === undefined) return before.filter((old) => old.period === period)
+    const old = before.filter((one) => one.period === period)
+    if (cap === undefined) return old
     if (cap === null) return []
-    const { limit, time_zone: zone = 'UTC' } = cap
+    const { limit, time_zone: zone = old[0]?.zone ?? 'UTC' } = cap
     if (!isTimeZone(zone))
       throw invalid(
         'spend',
