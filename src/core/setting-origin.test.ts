@@ -21,3 +21,14 @@ it('says what a restart would change, add and remove, and of a secret only that 
     ],
   )
 })
+
+it('a value that becomes a secret is hidden, and not said to be missing', () => {
+  const plain = origin('base_url', 'http://engine')
+  const secret = origin('base_url', 'http://me:password@engine', true)
+  const hidden = (now: SettingOrigin, next: SettingOrigin[]) =>
+    compareOrigins([now], next).map(({ nextShown, isNextHidden }) => [nextShown, isNextHidden])
+  assert.deepEqual(hidden(plain, [secret]), [[null, true]])
+  assert.deepEqual(hidden(secret, [plain]), [['http://engine', false]])
+  assert.deepEqual(hidden(secret, [{ ...secret, text: null }]), [[null, false]])
+  assert.deepEqual(hidden(secret, []), [[null, false]])
+})

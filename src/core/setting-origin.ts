@@ -29,6 +29,8 @@ export interface ComparedSetting extends SettingOrigin {
   readonly effect: (typeof restartEffects)[number]
   /** What operators see of the value after a restart. */
   readonly nextShown: string | null
+  /** Whether there is one that they must not see. */
+  readonly isNextHidden: boolean
 }
 
 /** In the order of the values now, with new ones behind them. */
@@ -37,16 +39,17 @@ export function compareOrigins(now: readonly SettingOrigin[], next: readonly Set
   const names = new Set(now.map(({ name }) => name))
   const compared = now.map((origin): ComparedSetting => {
     const after = later.get(origin.name)
-    if (!after) return { ...origin, effect: 'removed', nextShown: null }
-    return { ...origin, effect: after.text === origin.text ? 'same' : 'changed', nextShown: after.shown }
+    if (!after) return { ...origin, effect: 'removed', ...nextOf(null) }
+    return { ...origin, effect: after.text === origin.text ? 'same' : 'changed', ...nextOf(after) }
   })
   const added = next
     .filter(({ name }) => !names.has(name))
-    .map(
-      (origin): ComparedSetting => ({
-        ...origin,
-        ...{ effect: 'added', text: null, shown: null, nextShown: origin.shown },
-      }),
-    )
+    .map((origin): ComparedSetting => ({ ...origin, effect: 'added', text: null, shown: null, ...nextOf(origin) }))
   return [...compared, ...added]
+}
+
+/** A value may become a secret: an address may get a password. */
+function nextOf(origin: SettingOrigin | null): Pick<ComparedSetting, 'nextShown' | 'isNextHidden'> {
+  const { text = null, shown = null, isSecret = false } = origin ?? {}
+  return { nextShown: shown, isNextHidden: isSecret && text !== null }
 }

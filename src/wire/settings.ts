@@ -17,7 +17,8 @@ export const OperatorSetting = shape('A value of the configuration.', {
     enum: restartEffects,
     description: 'What a restart would do to it. `same` also if the process would not start.',
   },
-  next_value: orNull(text('The value after a restart, likewise.')),
+  next_value: orNull(text('The value after a restart; null if it is a secret, or has none.')),
+  next_is_hidden: flag('Whether the value after a restart is a secret.'),
 })
 export type OperatorSetting = Static<typeof OperatorSetting>
 

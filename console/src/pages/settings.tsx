@@ -135,11 +135,11 @@ function Value({ value, isHidden }: { value: string | null; isHidden: boolean })
 
 function AfterRestart({ setting }: { setting: OperatorSetting }) {
   const t = useText()
-  const { after_restart: effect, next_value: value, is_secret: isSecret } = setting
+  const { after_restart: effect, next_value: value, next_is_hidden: isHidden } = setting
   if (effect === 'same') return <span className="quiet">{t('settings.effect.same')}</span>
   return (
     <span className="effect">
-      {t(`settings.effect.${effect}`)} {effect !== 'removed' && <Value value={value} isHidden={isSecret} />}
+      {t(`settings.effect.${effect}`)} {effect !== 'removed' && <Value value={value} isHidden={isHidden} />}
     </span>
   )
 }

@@ -36,9 +36,9 @@ export function settingsRoute({ settings = none }: SettingsDependencies): Route 
 }
 
 function toWireSetting(setting: ComparedSetting): OperatorSetting {
-  const { name, about, source, where, text, isSecret, shown, effect, nextShown } = setting
+  const { name, about, source, where, text, isSecret, shown, effect, nextShown, isNextHidden } = setting
   return {
     ...{ name, object: 'operator.setting', about, source, where, is_set: text !== null, is_secret: isSecret },
-    ...{ value: shown, after_restart: effect, next_value: nextShown },
+    ...{ value: shown, after_restart: effect, next_value: nextShown, next_is_hidden: isNextHidden },
   }
 }
