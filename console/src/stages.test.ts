@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { resultUnusable } from '../../src/core/timeline.ts'
 import type { OperatorTask } from '../../src/wire/operator.ts'
 import { happeningsOf, stagesOf, sumsOf } from './stages.ts'
 import type { VideoRow } from './videos.ts'
@@ -8,7 +9,7 @@ const row = { createdAt: 0, completedAt: null, status: 'failed' } as VideoRow
 const event = (ms: number, name: string, detail: unknown = null) => ({ at: new Date(ms).toISOString(), name, detail })
 const taskOf = (timeline: OperatorTask['timeline']) => ({ timeline, deliveries: [] }) as unknown as OperatorTask
 const refused = { code: 'output_unavailable', message: 'Its host is not at a public address.', why: 'add it to allow' }
-const unusable = (ms: number) => [event(ms, 'result unusable: requesting a new link', refused), event(ms, 'running')]
+const unusable = (ms: number) => [event(ms, resultUnusable, refused), event(ms, 'running')]
 
 const refetched = taskOf([
   event(0, 'queued'),
@@ -61,7 +62,7 @@ it('what happened has its cause, and is listed once if it is repeated', () => {
       why,
     ]),
     [
-      ['result unusable: requesting a new link', 2, 4_735, 9_015, refused.message, refused.why],
+      [resultUnusable, 2, 4_735, 9_015, refused.message, refused.why],
       ['collect met a problem', 1, 60_010, 60_010, 'no result', null],
     ],
   )

@@ -5,6 +5,7 @@ import type { Bucket } from '../buckets/bucket.ts'
 import { describeDifferences } from '../core/catalog.ts'
 import { codeOf, Problem } from '../core/problem.ts'
 import type { Asset, Task, VideoFacts } from '../core/task.ts'
+import { resultUnusable } from '../core/timeline.ts'
 import { expiryOf, lostAfterMs, nextFetch } from '../core/timing.ts'
 import { defaultMode, resultLimits } from '../core/verification.ts'
 import { accountOf, callOf, type Decision, keyOf, type Worker } from './worker.ts'
@@ -83,7 +84,7 @@ function pollAgain({ missingAt, tries }: Task, { code, message, cause }: Problem
   return {
     // The output stays: by it, the next poll knows that the result was missing, and not the job.
     change: { state: 'running', dueAt: now + nextFetch(now - since), missingAt: since, tries: tries + 1 },
-    note: ['result unusable: requesting a new link', { code, message, ...whyOf(cause) }],
+    note: [resultUnusable, { code, message, ...whyOf(cause) }],
   }
 }
 

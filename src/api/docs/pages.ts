@@ -4,13 +4,14 @@ import { promisify } from 'node:util'
 import { crc32, deflate } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Catalog, parseSize } from '../../core/catalog.ts'
+import { parseRange } from '../../core/range.ts'
 import type { Size } from '../../core/task.ts'
 import { notFoundHandler } from '../errors.ts'
 import { buildDocument } from '../openapi/document.ts'
 import { pathParam, type Route } from '../route.ts'
+import { html } from './html.ts'
 import { renderModel, renderModels, renderNoModel } from './model.ts'
-import { pageHeaders } from './page.ts'
-import { renderReference } from './reference.ts'
+import { heading, pageHeaders, renderPage } from './page.ts'
 import { writeSummary } from './summary.ts'
 
 /** An engine may announce any size. */
@@ -56,12 +57,12 @@ export function openPages(routes: readonly Route[], catalog: Catalog) {
       const { bytes, etag } = sample()
       reply.headers({ etag, 'accept-ranges': 'bytes', 'cache-control': 'public, no-cache' }).type('video/mp4')
       if (headers['if-none-match']?.includes(etag)) return reply.code(304).send()
-      const [, from, until] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? []
-      const [first, last] = [Number(from), Math.min(Number(until || bytes.length), bytes.length - 1)]
-      // Any other range gets the whole video, as HTTP allows.
-      if (from === undefined || first > last) return reply.send(bytes)
-      reply.code(206).header('content-range', `bytes ${first}-${last}/${bytes.length}`)
-      return reply.send(bytes.subarray(first, last + 1))
+      const range = parseRange(headers.range ?? '', bytes.length)
+      // HTTP allows the whole video for any range.
+      if (range === undefined || range === 'unsatisfiable') return reply.send(bytes)
+      const { start, end } = range
+      reply.code(206).header('content-range', `bytes ${start}-${end}/${bytes.length}`)
+      return reply.send(bytes.subarray(start, end + 1))
     },
     /** Only in sizes that an example needs, so that no client can have others drawn. */
     async image(request: FastifyRequest, reply: FastifyReply) {
@@ -75,6 +76,20 @@ export function openPages(routes: readonly Route[], catalog: Catalog) {
       return reply.type('image/png').send(await image)
     },
   }
+}
+
+/** In place of the reference, which is built with the console: where the same is found. */
+function renderReference(): string {
+  const body = [
+    heading(1, 'top', 'API reference'),
+    html`<p class="lead">This service runs without its console, which has the reference to read.</p>`,
+    html`<ul>
+<li><a href="/openapi.json">openapi.json</a>: every route and shape, as OpenAPI 3.1, for tools that show or use it</li>
+<li><a href="/docs/models">Models</a>: what each accepts, and examples that run as they are</li>
+<li><a href="/llms.txt">llms.txt</a>: the API in short</li>
+</ul>`,
+  ]
+  return renderPage({ title: 'API reference', place: 'reference', body })
 }
 
 function version(): string {
