@@ -23,8 +23,8 @@ export function isAboutAccount({ kind }: OperatorAlarm): boolean {
   return accountAlarms.includes(kind)
 }
 
-/** After a change of an account: what depends on it is read again. */
-export function rereadAccounts(): Promise<void> {
+/** After a change of an account, a model or an alias: accounts and models are read again. */
+export function rereadRoutes(): Promise<void> {
   const parts = [accountsPath, '/operator/v1/status', '/operator/v1/models', '/v1/models']
   return queries.invalidateQueries({
     predicate: ({ queryKey: [path] }) => parts.some((part) => String(path).startsWith(part)),

@@ -23,7 +23,7 @@ export function useNextVideo({ id, models: patterns, owner, spend }: OperatorTok
   const tasksPath = withQuery('/operator/v1/tasks', { token: id, limit: 1 })
   const quotePath = withQuery('/operator/v1/quote', { project: owner })
   const { data } = useQuery({
-    queryKey: [quotePath, id, models],
+    queryKey: [quotePath, id, patterns, models?.map((one) => one.id)],
     enabled: models !== undefined && spend !== null,
     staleTime: 30_000,
     async queryFn({ signal }): Promise<NextVideo | null> {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import type { OperatorUsageGroup } from '../../src/wire/usage.ts'
-import { withQuery } from './api.ts'
+import { dataOf, withQuery } from './api.ts'
 import { currencyOf, successRateOf, sumOf, totalOf } from './usage.ts'
 
 /* What the overview shows over time: the usage of ended tasks, by hours or days. */
@@ -58,12 +58,12 @@ export interface Trend {
 }
 
 export function useTrend(range: RangeName) {
-  const { data, error } = useUsage(range, ranges[range].unit)
+  const data = dataOf(useUsage(range, ranges[range].unit))
   const { first, last } = boundsOf(range)
   const step = stepMs[ranges[range].unit]
   const trend = useMemo(() => data && trendOf(data.data, first, last, step), [data, first, last, step])
   const total = useMemo(() => data && totalOf(data.data), [data])
-  return { trend, total, error }
+  return { trend, total }
 }
 
 function trendOf(groups: readonly OperatorUsageGroup[], first: number, last: number, step: number): Trend {

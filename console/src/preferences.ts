@@ -20,7 +20,11 @@ let current = read()
 function read(): Preferences {
   const usual: Preferences = { theme: 'system', language: navigator.language.startsWith('zh') ? 'zh' : 'en' }
   try {
-    return { ...usual, ...JSON.parse(localStorage.getItem(key) ?? '{}') }
+    const { theme, language } = JSON.parse(localStorage.getItem(key) ?? '{}')
+    return {
+      theme: themes.find((one) => one === theme) ?? usual.theme,
+      language: Object.hasOwn(languages, language) ? language : usual.language,
+    }
   } catch {
     // The browser may refuse storage.
     return usual

@@ -125,33 +125,34 @@ export function useDays(count: number): readonly string[] {
   return useMemo(() => daysUntilToday(count, today), [count, today])
 }
 
-/** How many tasks of a group ended on each of the days. */
+/** How many tasks of a token ended on each of the days. */
 export type DailyCounts = ReadonlyMap<string, readonly number[]>
 
 interface CountsWanted {
-  by: 'token' | 'project'
   days: number
   project?: string
   token?: string
 }
 
-/** For operators. Empty until it is known, and if there are too many groups to report. */
-export function useDailyCounts({ by, days, project, token }: CountsWanted): DailyCounts {
+/** For operators. There are no counts until they are known, and if there are too many groups to report. */
+export function useDailyCounts({ days, project, token }: CountsWanted) {
   const dates = useDays(days)
-  const path = usagePath(true, { group_by: `${by},day`, since: dates[0], project, token })
-  const { data } = useQuery<UsageReport>({ queryKey: [path], staleTime: 60_000, refetchInterval: 60_000 })
-  return useMemo(() => {
+  const path = usagePath(true, { group_by: 'token,day', since: dates[0], project, token })
+  const report = useQuery<UsageReport>({ queryKey: [path], staleTime: 60_000, refetchInterval: 60_000 })
+  const { data } = report
+  const counts: DailyCounts = useMemo(() => {
     const counts = new Map<string, number[]>()
     const at = new Map(dates.map((day, index) => [day, index]))
     for (const group of data?.data ?? []) {
-      const key = group[by] ?? ''
+      const key = group.token ?? ''
       const values = counts.get(key) ?? dates.map(() => 0)
       const index = at.get(group.day ?? '')
       if (index !== undefined) values[index] = (values[index] ?? 0) + group.tasks
       counts.set(key, values)
     }
     return counts
-  }, [data, by, dates])
+  }, [data, dates])
+  return { counts, report }
 }
 
 interface NamedValues {

@@ -401,6 +401,36 @@ it('speaks Chinese, and remembers it', async () => {
   assert.deepEqual(errors, [])
 })
 
+it('ignores a remembered language or theme that does not exist', async () => {
+  const { page, errors } = await world.openAsOperator()
+  await page.evaluate(`localStorage.setItem('filmgate', '{"language":"xx","theme":"none"}')`)
+  await page.reload()
+  await heading(page, 'Playground')
+  assert.equal(await page.locator('html').getAttribute('data-theme'), 'system')
+  assert.deepEqual(errors, [])
+})
+
+it('a key that chooses a word in an input method does nothing else', async () => {
+  const { page, errors } = await world.openAsOperator('/videos')
+  const compose = (element: HTMLElement) =>
+    void element.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true }))
+  const filter = page.getByLabel('Prompt contains')
+  await filter.fill('fox')
+  await filter.evaluate(compose)
+  assert.equal(new URL(page.url()).search, '')
+  await filter.press('Enter')
+  await page.waitForURL(/text=fox/)
+  await page.keyboard.press('Control+k')
+  const search = page.getByRole('dialog').getByRole('combobox')
+  await search.fill('models')
+  await page.getByRole('option').first().waitFor()
+  await search.evaluate(compose)
+  assert.ok(await search.isVisible())
+  await search.press('Enter')
+  await heading(page, 'Models')
+  assert.deepEqual(errors, [])
+})
+
 it('says that the service does not respond, and goes on by itself', async () => {
   const { page } = await world.openAsOperator('/videos')
   await heading(page, 'Videos')

@@ -226,6 +226,22 @@ describe('a read that fails after the first one', () => {
     assert.deepEqual(errors.filter(isUnexpected), [])
   })
 
+  it('of the overview leaves its charts', async () => {
+    await world.createVideo('a fox in a chart')
+    const { page } = await world.openAsOperator()
+    await page.clock.install()
+    await page.goto(`${world.service.url}/overview`)
+    const charts = page.locator('main canvas')
+    await charts.first().waitFor()
+    await page.route('**/operator/v1/usage?*', (route) => route.fulfill({ status: 500, json: { error } }))
+    await page.clock.fastForward(61_000)
+    await page.getByText('Something broke. Trying again…').waitFor()
+    assert.ok((await charts.count()) > 0)
+    await page.unroute('**/operator/v1/usage?*')
+    await page.clock.fastForward(61_000)
+    await page.getByText('Trying again…').waitFor({ state: 'detached' })
+  })
+
   it('of one part leaves the others: the overview goes on without what is stored', async () => {
     const { page } = await world.openAsOperator('/models')
     await page.route('**/operator/v1/storage', (route) => route.fulfill({ status: 500, json: { error } }))

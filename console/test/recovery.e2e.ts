@@ -114,6 +114,23 @@ describe('a failure that passes', () => {
     await heading(page, 'Usage')
   })
 
+  it('of a sign-out is shown, and it can be tried again', async () => {
+    const { page, errors } = await world.openAsClient('/models')
+    const refuse = { status: 503, json: { error: { message: 'The database is away.', param: null, code: null } } }
+    await page.route('**/console/session', (route) =>
+      route.request().method() === 'DELETE' ? route.fulfill(refuse) : route.fallback(),
+    )
+    await page.getByRole('button', { name: 'Your account' }).click()
+    const leave = page.getByRole('menuitem', { name: 'Sign out' })
+    await leave.click()
+    await page.getByRole('alert').getByText('The database is away.').waitFor()
+    await heading(page, 'Models')
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    await leave.click()
+    await heading(page, 'Sign in to Filmgate')
+    assert.deepEqual(errors.filter(isUnexpected), [])
+  })
+
   it('of the session is shown in words', async () => {
     const { page } = await world.open()
     await page.route('**/console/session', (route) => route.fulfill(broken))

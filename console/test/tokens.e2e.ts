@@ -248,6 +248,21 @@ it('webhook endpoints are created, tested, and their deliveries replayed', async
   await page.getByText('The endpoint accepted the event with status 200.').waitFor()
   await page.getByText(/Tests are not listed\.$/).waitFor()
 
+  // A change sends only what was changed in its form: another one was saved meanwhile.
+  await page.getByRole('button', { name: 'Change', exact: true }).click()
+  await page.getByLabel('Name', { exact: true }).fill('all films')
+  const id = page.url().split('/').at(-1)
+  const moved = await world.service.fetch(`/v1/webhook_endpoints/${id}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ url: `${receiver.url}/moved` }),
+  })
+  assert.equal(moved.status, 200)
+  await page.locator('.head').getByText(`${receiver.url}/moved`).waitFor()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByRole('heading', { level: 1, name: 'all films' }).waitFor()
+  await page.locator('.head').getByText(`${receiver.url}/moved`).waitFor()
+
   receiver.handle = (_, response) => void response.writeHead(500).end()
   await world.createVideo('a whale')
   const table = page.getByRole('table', { name: 'Deliveries' })

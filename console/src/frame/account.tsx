@@ -1,4 +1,6 @@
 import { Menu } from '@base-ui/react/menu'
+import { useMutation } from '@tanstack/react-query'
+import { Failure } from '../parts/prose.tsx'
 import { languages, setPreferences, themes, usePreferences } from '../preferences.ts'
 import { signOut, useSession } from '../session.tsx'
 import { useText } from '../text.tsx'
@@ -8,6 +10,7 @@ export function Account({ version, onSignIn }: { version: string; onSignIn: () =
   const t = useText()
   const { name, kind, role, client } = useSession()
   const { theme, language } = usePreferences()
+  const { mutate: leave, error, isPending } = useMutation({ mutationFn: signOut })
   const what = kind === 'client' ? t('account.client') : role === 'viewer' ? t('account.viewer') : t('account.admin')
   return (
     // Modal, it would stop the page from scrolling, and the bar would end before the edge.
@@ -48,7 +51,10 @@ export function Account({ version, onSignIn }: { version: string; onSignIn: () =
             </Menu.RadioGroup>
             <Menu.Separator />
             <Menu.Item onClick={onSignIn}>{t('account.signIn')}</Menu.Item>
-            <Menu.Item onClick={() => void signOut()}>{t('account.signOut')}</Menu.Item>
+            <Menu.Item closeOnClick={false} disabled={isPending} onClick={() => leave()}>
+              {t('account.signOut')}
+            </Menu.Item>
+            <Failure error={error} />
             <p className="menu-foot">{t('account.version', { version })}</p>
           </Menu.Popup>
         </Menu.Positioner>

@@ -72,6 +72,8 @@ function Choices({ close }: { close: () => void }) {
     run(chosen)
   })
   const onKeyDown = (event: KeyboardEvent) => {
+    // These keys choose a word in an input method.
+    if (event.nativeEvent.isComposing) return
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step === undefined && event.key !== 'Enter') return
     event.preventDefault()

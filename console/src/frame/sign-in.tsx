@@ -44,7 +44,7 @@ export function SignIn({ isSignedIn, onEnd, children }: SignInProps) {
         </button>
         {isSignedIn && (
           <button type="button" onClick={onEnd}>
-            {t('dialog.cancel')}
+            {t('dialog.back')}
           </button>
         )}
         <p className="quiet">

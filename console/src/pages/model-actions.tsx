@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { OperatorQuote } from '../../../src/wire/videos.ts'
-import { rereadAccounts } from '../accounts.ts'
+import { rereadRoutes } from '../accounts.ts'
 import { call } from '../api.ts'
 import type { ModelRow } from '../models.ts'
 import { Confirm } from '../parts/dialog.tsx'
@@ -20,7 +20,7 @@ type Settings = Readonly<Record<string, unknown>>
 /** Changes these settings of a model, and leaves the others as they are: another operator may change them. Null removes one. */
 async function change(name: string, settings: Settings): Promise<void> {
   await call(`${modelsPath}/${encodeURIComponent(name)}`, { method: 'POST', body: { settings } })
-  await rereadAccounts()
+  await rereadRoutes()
 }
 
 /** Pause, alias and own price. What filmgate.yaml declares can be changed only there. */
@@ -150,7 +150,7 @@ function AddAlias({ model }: { model: string }) {
       onSubmit={async (form) => {
         const name = typedIn(form, 'name') ?? ''
         await call(aliasesPath, { method: 'POST', body: { name, model } })
-        await rereadAccounts()
+        await rereadRoutes()
         await navigate({ to: '/models/$', params: { _splat: name } })
       }}
     >
@@ -171,7 +171,7 @@ function RemoveAlias({ name }: { name: string }) {
         onConfirm={async () => {
           await call(`${aliasesPath}/${encodeURIComponent(name)}`, { method: 'DELETE' })
           await navigate({ to: '/models' })
-          await rereadAccounts()
+          await rereadRoutes()
         }}
       />
     </div>

@@ -119,12 +119,9 @@ function Durations({ model }: { model: string }) {
   const span = useSpan()
   const seesAll = useMay()('see all')
   const [since] = useDays(days)
-  const path = usagePath(seesAll, { group_by: 'model,day', since })
-  const { data } = useQuery<UsageReport>({ queryKey: [path], staleTime: 60_000 })
-  const groups = useMemo(
-    () => (data?.data ?? []).filter((one) => one.model === model && one.p50_ms !== null),
-    [data, model],
-  )
+  const path = usagePath(seesAll, { group_by: 'day', model, since })
+  const report = useQuery<UsageReport>({ queryKey: [path], staleTime: 60_000 })
+  const groups = useMemo(() => (report.data?.data ?? []).filter((one) => one.p50_ms !== null), [report.data])
   const times = useMemo(() => groups.map(({ day }) => Date.parse(`${day}T00:00:00Z`)), [groups])
   const series = useMemo(
     () => [
@@ -140,7 +137,8 @@ function Durations({ model }: { model: string }) {
       times={times}
       series={series}
       format={span}
-      instead={groups.length === 0 && <p className="quiet">{t('model.noDurations', { days })}</p>}
+      report={report}
+      none={groups.length === 0 && t('model.noDurations', { days })}
     />
   )
 }

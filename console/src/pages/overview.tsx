@@ -2,6 +2,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ColumnDef } from '@tanstack/react-table'
 import { useMemo } from 'react'
 import type { OperatorStatus } from '../../../src/wire/alarms.ts'
+import { dataOf } from '../api.ts'
 import { NotFound } from '../frame/frame.tsx'
 import { type RangeName, rangeNames, useTrend, useUsage, usualRange } from '../overview.ts'
 import { AlarmName } from '../parts/alarm.tsx'
@@ -31,10 +32,8 @@ export function OverviewPage() {
 function Overview() {
   const t = useText()
   const { range = usualRange } = route.useSearch()
-  const { data: status, error } = useStatus()
-  const { trend, total, error: usageError } = useTrend(range)
-  const failure = error ?? usageError
-  if (failure) throw failure
+  const status = dataOf(useStatus())
+  const { trend, total } = useTrend(range)
   return (
     <>
       <Head title={t('nav.overview')} about={t('overview.about')} />

@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useMemo } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import type { OperatorAccount, OperatorAccountTest } from '../../../src/wire/accounts.ts'
-import { accountPath, isAboutAccount, rereadAccounts } from '../accounts.ts'
+import { accountPath, isAboutAccount, rereadRoutes } from '../accounts.ts'
 import { call, dataOf, isNotFound } from '../api.ts'
 import { changedIn } from '../changes.ts'
 import { NotFound } from '../frame/frame.tsx'
@@ -99,7 +99,7 @@ function Actions({ account }: { account: OperatorAccount }) {
   const { mutate, error, isPending } = useMutation({
     mutationFn: async (verb: Verb) => {
       await call(`${accountPath(name)}/${verb}`, { method: 'POST' })
-      await rereadAccounts()
+      await rereadRoutes()
     },
   })
   const test = useTest(name)
@@ -168,17 +168,20 @@ function TestResult({ result: { state, seen, fix } }: { result: OperatorAccountT
 
 function ChangeAccount({ account: { name, concurrency } }: { account: OperatorAccount }) {
   const t = useText()
+  // As it was when the form was opened: the page goes on reading it.
+  const [before, setBefore] = useState(concurrency)
   return (
     <FormDialog
       action={t('provider.change')}
       title={t('provider.changeTitle', { name })}
       text={t('provider.changeText')}
+      onOpen={() => setBefore(concurrency)}
       onSubmit={async (form) => {
         const [key, slots] = [typedIn(form, 'key'), typedIn(form, 'concurrency')]
-        const changed = changedIn({ concurrency }, { concurrency: slots === undefined ? null : Number(slots) })
+        const changed = changedIn({ concurrency: before }, { concurrency: slots === undefined ? null : Number(slots) })
         const body = { ...changed, ...(key !== undefined && { key }) }
         await call(accountPath(name), { method: 'POST', body })
-        await rereadAccounts()
+        await rereadRoutes()
       }}
     >
       <Field label={t('providers.key')} name="key" type="password" autoComplete="off" hint={t('provider.newKeyHint')} />
@@ -187,7 +190,7 @@ function ChangeAccount({ account: { name, concurrency } }: { account: OperatorAc
         name="concurrency"
         type="number"
         min={1}
-        defaultValue={concurrency}
+        defaultValue={before}
         hint={t('providers.slotsHint')}
       />
     </FormDialog>
@@ -205,7 +208,7 @@ function RemoveAccount({ name }: { name: string }) {
       onConfirm={async () => {
         await call(accountPath(name), { method: 'DELETE' })
         await navigate({ to: '/providers' })
-        await rereadAccounts()
+        await rereadRoutes()
       }}
     />
   )
@@ -255,9 +258,9 @@ const days = 30
 function Days({ account }: { account: string }) {
   const t = useText()
   const span = useSpan()
-  const { latency, errors, times } = useLines(account)
+  const { latency, errors, times, report } = useLines(account)
   const percent = usePercent()
-  if (times.length === 0)
+  if (report.data && times.length === 0)
     return (
       <section>
         <h2>{t('provider.latency')}</h2>
@@ -266,8 +269,8 @@ function Days({ account }: { account: string }) {
     )
   return (
     <div className="two even">
-      <DailyChart title={t('provider.latency')} days={days} times={times} series={latency} format={span} />
-      <DailyChart title={t('provider.errors')} days={days} times={times} series={errors} format={percent} />
+      <DailyChart title={t('provider.latency')} days={days} {...{ times, report }} series={latency} format={span} />
+      <DailyChart title={t('provider.errors')} days={days} {...{ times, report }} series={errors} format={percent} />
     </div>
   )
 }
@@ -277,8 +280,9 @@ function useLines(account: string) {
   const t = useText()
   const [since] = useDays(days)
   const path = usagePath(true, { group_by: 'day', account, since })
-  const { data } = useQuery<UsageReport>({ queryKey: [path], staleTime: 60_000 })
-  return useMemo(() => {
+  const report = useQuery<UsageReport>({ queryKey: [path], staleTime: 60_000 })
+  const { data } = report
+  const lines = useMemo(() => {
     const groups = (data?.data ?? []).filter(({ completed, failed }) => completed + failed > 0)
     const shares = groups.map(({ success_rate: rate }) => (rate === null ? null : 1 - rate))
     return {
@@ -290,4 +294,5 @@ function useLines(account: string) {
       errors: [{ name: t('provider.failed'), colour: '--bad', values: shares }],
     }
   }, [data, t])
+  return { ...lines, report }
 }

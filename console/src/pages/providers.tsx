@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ColumnDef } from '@tanstack/react-table'
 import { useMemo, useState } from 'react'
 import type { CreateAccount, OperatorAccount } from '../../../src/wire/accounts.ts'
-import { accountsPath, isAboutAccount, needsOf, providerLabel, rereadAccounts, useAccounts } from '../accounts.ts'
+import { accountsPath, isAboutAccount, needsOf, providerLabel, rereadRoutes, useAccounts } from '../accounts.ts'
 import { call, dataOf } from '../api.ts'
 import { NotFound } from '../frame/frame.tsx'
 import { type ModelRow, useModels } from '../models.ts'
@@ -138,7 +138,7 @@ function AddAccount({ providers }: { providers: readonly string[] }) {
       onClose={() => void (add && navigate({ search: {}, replace: true }))}
       onSubmit={async (form) => {
         const { name } = await call<OperatorAccount>(accountsPath, { method: 'POST', body: readAccount(form) })
-        await rereadAccounts()
+        await rereadRoutes()
         await navigate({ to: '/providers/$name', params: { name }, search: { test: true } })
       }}
     >

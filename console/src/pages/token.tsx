@@ -286,7 +286,7 @@ const days = 30
 function Days({ id }: { id: string }) {
   const t = useText()
   const format = useCount()
-  const counts = useDailyCounts({ by: 'token', days, token: id })
+  const { counts, report } = useDailyCounts({ days, token: id })
   const values = counts.get(id)
   const series = useMemo(
     () => [{ name: t('usage.measure.tasks'), colour: '--chart-1', values: values ?? [] }],
@@ -299,7 +299,8 @@ function Days({ id }: { id: string }) {
       series={series}
       format={format}
       isCount
-      instead={!values && <p className="quiet">{t('token.noVideos', { days })}</p>}
+      report={report}
+      none={!values && t('token.noVideos', { days })}
     />
   )
 }
@@ -322,7 +323,7 @@ function Change({ token, onEnd }: { token: OperatorTokenWithUse; onEnd: () => vo
       }}
     >
       <button type="button" onClick={onEnd}>
-        {t('token.keep')}
+        {t('dialog.cancel')}
       </button>
     </TokenForm>
   )

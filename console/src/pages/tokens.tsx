@@ -32,7 +32,7 @@ function Tokens() {
   const navigate = route.useNavigate()
   const path = tokenListPath({ ...(project && { project }), ...(after && { after }) })
   const data = dataOf(useQuery<ListPage<OperatorToken>>({ queryKey: [path], refetchInterval: rereadMs }))
-  const counts = useDailyCounts({ by: 'token', days, ...(project && { project }) })
+  const { counts } = useDailyCounts({ days, ...(project && { project }) })
   const columns = useColumns(counts)
   const own: TokenFilters = project ? { project } : {}
   return (

@@ -9,7 +9,6 @@ import { FilterChoice, Filters } from '../parts/filters.tsx'
 import { Head } from '../parts/head.tsx'
 import { useAmount } from '../parts/money.tsx'
 import { useCount, usePercent } from '../parts/number.ts'
-import { useReason } from '../parts/prose.tsx'
 import { columnFor, Table } from '../parts/table.tsx'
 import { type Tile, Tiles } from '../parts/tiles.tsx'
 import { Amounts, usePricedPart, useUsageColumns } from '../parts/usage.tsx'
@@ -180,7 +179,8 @@ function Totals({ groups, seesAll }: { groups: readonly UsageData[]; seesAll: bo
 function Daily({ shown: { by, measure, days, query }, seesAll }: { shown: Shown; seesAll: boolean }) {
   const t = useText()
   const path = usagePath(seesAll, { ...query, group_by: `${by},day` })
-  const { data, error } = useQuery<UsageReport>({ queryKey: [path], staleTime: 30_000, refetchInterval: rereadMs })
+  const report = useQuery<UsageReport>({ queryKey: [path], staleTime: 30_000, refetchInterval: rereadMs })
+  const { data } = report
   const dates = useDays(days)
   const { lines, currency } = useMemo(
     () => toLines(data?.data ?? [], { by, measure, days: dates }),
@@ -196,7 +196,6 @@ function Daily({ shown: { by, measure, days, query }, seesAll }: { shown: Shown;
     [lines, by, t],
   )
   const format = useFormat(measure, currency)
-  const reason = useReason()
   const title = t('usage.daily', { measure: t(`usage.measure.${measure}`), by: t(`usage.by.${by}`).toLowerCase() })
   return (
     <DailyChart
@@ -205,8 +204,8 @@ function Daily({ shown: { by, measure, days, query }, seesAll }: { shown: Shown;
       series={series}
       format={format}
       isCount={measure === 'tasks' || measure === 'seconds'}
-      // Too many groups for each day: the table still has them.
-      instead={error && !data && <p className="notice mild">{reason(error)}</p>}
+      // If there are too many groups for each day, the table still has them.
+      report={report}
     />
   )
 }

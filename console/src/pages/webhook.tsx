@@ -211,18 +211,20 @@ function Test({ id }: { id: string }) {
 function Change({ endpoint, onEnd }: { endpoint: WebhookEndpoint; onEnd: () => void }) {
   const t = useText()
   const queries = useQueryClient()
+  // As it was when the form was opened: the page goes on reading it.
+  const [before] = useState(endpoint)
   return (
     <WebhookForm
-      values={endpoint}
+      values={before}
       action={t('token.save')}
       onSubmit={async (values) => {
-        await call(endpointPath(endpoint.id), { method: 'POST', body: changedIn(endpoint, values) })
+        await call(endpointPath(endpoint.id), { method: 'POST', body: changedIn(before, values) })
         await queries.invalidateQueries({ predicate: isOfWebhooks })
         onEnd()
       }}
     >
       <button type="button" onClick={onEnd}>
-        {t('token.keep')}
+        {t('dialog.cancel')}
       </button>
     </WebhookForm>
   )

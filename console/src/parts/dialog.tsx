@@ -32,7 +32,7 @@ export function Confirm({ action, title, text, children, isHarmless = false, onC
           {children}
           <Failure error={error} />
           <footer>
-            <AlertDialog.Close disabled={isPending}>{t('dialog.cancel')}</AlertDialog.Close>
+            <AlertDialog.Close disabled={isPending}>{t('dialog.back')}</AlertDialog.Close>
             <button type="button" className={look} disabled={isPending} onClick={() => run()}>
               {action}
             </button>

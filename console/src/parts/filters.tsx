@@ -58,7 +58,10 @@ export function FilterText({ label, value, type = 'text', onChange }: TextProps)
         type={type}
         defaultValue={value}
         onBlur={({ target }) => set(target.value)}
-        onKeyDown={({ key, currentTarget }) => key === 'Enter' && set(currentTarget.value)}
+        // With an input method, Enter also ends a word.
+        onKeyDown={({ key, nativeEvent, currentTarget }) =>
+          key === 'Enter' && !nativeEvent.isComposing && set(currentTarget.value)
+        }
       />
     </label>
   )

@@ -16,19 +16,21 @@ interface FormDialogProps {
   onSubmit(form: FormData): Promise<unknown>
   isPrimary?: boolean
   startsOpen?: boolean
+  onOpen?(): void
   onClose?(): void
 }
 
 /** A button that opens a form. If the service refuses it, the form stays open, with the reason at the field that it is about. */
 export function FormDialog(props: FormDialogProps) {
-  const { action, title, text, children, onSubmit, isPrimary = false, startsOpen = false, onClose } = props
+  const { action, title, text, children, onSubmit, isPrimary = false, startsOpen = false, onOpen, onClose } = props
   const { isOpen, isPending, error, onOpenChange, run, reset } = useDialogAction(onSubmit, startsOpen)
   return (
     <Dialog.Root
       open={isOpen}
       onOpenChange={(next) => {
         onOpenChange(next)
-        if (!next && !isPending) onClose?.()
+        if (next) onOpen?.()
+        else if (!isPending) onClose?.()
       }}
     >
       <Dialog.Trigger className={isPrimary ? 'primary' : undefined}>{action}</Dialog.Trigger>
@@ -77,7 +79,7 @@ function DialogForm({ action, children, error, isPending, run, onChange }: Dialo
       {!refused && <Failure error={error} />}
       <footer>
         <RequiredNote />
-        <Dialog.Close disabled={isPending}>{t('dialog.close')}</Dialog.Close>
+        <Dialog.Close disabled={isPending}>{t('dialog.cancel')}</Dialog.Close>
         <button type="submit" className="primary" disabled={isPending}>
           {action}
         </button>

@@ -5,7 +5,7 @@ import { toSpan } from './span.ts'
 /** A time in the reader's zone: how long ago, and exactly in its title; or exactly at once. */
 export function Time({ at, exact = false }: { at: number; exact?: boolean }) {
   const locale = useLocale()
-  const now = useNow()
+  const now = useNow(!exact)
   const whole = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' }).format(at)
   return (
     <time dateTime={new Date(at).toISOString()} title={whole}>
@@ -26,13 +26,14 @@ function relative(distance: number, locale: string): string {
   return format.format(Math.round(distance / ms), unit)
 }
 
-/** The time, every 5 seconds. */
-function useNow(): number {
+/** The time, every 5 seconds while it is needed. */
+function useNow(isNeeded: boolean): number {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {
+    if (!isNeeded) return
     const timer = setInterval(() => setNow(Date.now()), 5_000)
     return () => clearInterval(timer)
-  }, [])
+  }, [isNeeded])
   return now
 }
 

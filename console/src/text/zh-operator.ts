@@ -355,7 +355,6 @@ export const zhOperator: Readonly<Record<keyof typeof enOperator, string>> = {
   'token.metadata': '元数据 {name}',
   'token.change': '更改',
   'token.save': '保存',
-  'token.keep': '取消',
   'token.disable': '停用',
   'token.enable': '启用',
   'token.rotate': '更换密钥',
