@@ -5,6 +5,7 @@ import { extname, join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { notFoundHandler } from '../api/errors.ts'
 import { pathParam } from '../api/route.ts'
+import { dropStalled } from '../api/server.ts'
 
 /** The built console: its page, its files, and the paths that it has pages for. */
 export interface ConsoleFiles {
@@ -42,17 +43,17 @@ export function findConsoleFiles({ folder, mediaOrigins = [] }: FileOptions): Co
   // It is the last file of a build.
   const pathsFile = join(folder, 'paths.json')
   if (!existsSync(pathsFile)) return null
-  const names = new Set(globSync('assets/*', { cwd: folder }).map((path) => path.replaceAll('\\', '/')))
+  const names = new Set(globSync('{*,assets/*}', { cwd: folder }).map((path) => path.replaceAll('\\', '/')))
+  const read = openReads(folder)
   const headers = pageHeaders(mediaOrigins)
   const [frame, reference] = [openPage('index.html'), openPage('docs.html')]
 
   function openPage(name: string) {
-    const path = join(folder, name)
     // Weak, because it is the same for each encoding.
-    const etag = `W/"${hash('sha256', readFileSync(path))}"`
+    const etag = `W/"${hash('sha256', readFileSync(join(folder, name)))}"`
     return (request: FastifyRequest, reply: FastifyReply) => {
       vary(reply, 'Accept, Accept-Encoding').headers({ ...headers, etag })
-      return request.headers['if-none-match']?.includes(etag) ? reply.code(304).send() : send(request, reply, path)
+      return request.headers['if-none-match']?.includes(etag) ? reply.code(304).send() : send(request, reply, name)
     }
   }
 
@@ -71,23 +72,23 @@ export function findConsoleFiles({ folder, mediaOrigins = [] }: FileOptions): Co
       'cache-control': 'public, max-age=31536000, immutable',
       'x-content-type-options': 'nosniff',
     })
-    return send(request, reply, join(folder, name))
+    return send(request, reply, name)
   }
 
   async function send(
     { headers: { 'accept-encoding': accepted = '' } }: FastifyRequest,
     reply: FastifyReply,
-    path: string,
+    name: string,
   ) {
-    const found = encodings.find(([name, ending]) => accepts(accepted, name) && existsSync(path + ending))
+    const found = encodings.find(([encoding, ending]) => accepts(accepted, encoding) && names.has(name + ending))
     if (found) reply.header('content-encoding', found[0])
-    return reply.send(await readFile(path + (found?.[1] ?? '')))
+    return reply.send(await read(name + (found?.[1] ?? '')))
   }
 
   return {
     sendReference: async (request, reply) => reference(request, reply),
     sendNotFound: (request, reply) =>
-      send(request, vary(reply, 'Accept, Accept-Encoding').headers(headers).code(404), join(folder, 'index.html')),
+      send(request, vary(reply, 'Accept, Accept-Encoding').headers(headers).code(404), 'index.html'),
     addTo(app) {
       // The build writes the first part of each path that has a page.
       const parts = JSON.parse(readFileSync(pathsFile, 'utf8')) as readonly string[]
@@ -95,8 +96,24 @@ export function findConsoleFiles({ folder, mediaOrigins = [] }: FileOptions): Co
       // A wrong path of an API client, such as POST /videos, stays an unknown one.
       const config = { isRefusal: true } as const
       for (const url of ['/', ...pages]) app.get(url, { config }, sendPage)
-      app.get('/assets/*', { config }, sendFile)
+      app.get('/assets/*', { config, onRequest: dropStalled }, sendFile)
     },
+  }
+}
+
+/**
+ * Each file is read once, when it is first needed, and all responses send the same bytes: clients without a token can
+ * request them very often, and read nothing.
+ */
+function openReads(folder: string): (name: string) => Promise<Buffer> {
+  const known = new Map<string, Promise<Buffer>>()
+  return (name) => {
+    const found = known.get(name)
+    if (found) return found
+    const reading = readFile(join(folder, name))
+    known.set(name, reading)
+    reading.catch(() => known.delete(name))
+    return reading
   }
 }
 
