@@ -54,7 +54,8 @@ function ask({ url }: TestService, path: string, init: RequestInit = {}): Promis
 async function signIn(service: TestService, body: object, headers: Record<string, string> = {}) {
   const init = { method: 'POST', headers: { 'content-type': 'application/json', ...own, ...headers } }
   const response = await ask(service, '/console/session', { ...init, body: JSON.stringify(body) })
-  const cookie = response.headers.get('set-cookie') ?? ''
+  // The first one is the session. The others remove cookies of other paths.
+  const cookie = response.headers.getSetCookie()[0] ?? ''
   return { response, cookie, sent: { ...own, cookie: cookie.split(';')[0] ?? '' } }
 }
 
@@ -249,7 +250,7 @@ it('two services on one host have cookies of their own, and each replaces and re
     ],
   )
   const out = await ask(second, '/console/session', { method: 'DELETE', headers: both })
-  assert.deepEqual(out.headers.getSetCookie().map(nameOf), [nameOf(other.cookie)])
+  assert.deepEqual([...new Set(out.headers.getSetCookie().map(nameOf))], [nameOf(other.cookie)])
 })
 
 it('a session outlives a new key, and signing out removes it', async () => {
@@ -263,7 +264,88 @@ it('a session outlives a new key, and signing out removes it', async () => {
     method: 'DELETE',
     headers: { ...own, cookie: `${early.cookie}; ${late.cookie}` },
   })
-  assert.equal(out.headers.getSetCookie().length, 2)
+  assert.equal(out.headers.getSetCookie().filter((pair) => pair.includes('; Path=/; Max-Age=0;')).length, 2)
+})
+
+it('a cookie of another client, which a page at another port can add, is not used instead of the session', async () => {
+  await using service = await startConsole({ yaml })
+  const [{ sent: mine }, { sent: planted }] = [
+    await signIn(service, { token }),
+    await signIn(service, { token: 'a-secret-of-anna-0123456789' }),
+  ]
+  const list = async (...cookies: string[]) =>
+    (await ask(service, '/v1/videos', { headers: { ...own, cookie: cookies.join('; ') } })).status
+  assert.deepEqual(
+    [await list(mine.cookie), await list(mine.cookie, mine.cookie), await list(planted.cookie, mine.cookie)],
+    [200, 200, 401],
+  )
+  const again = await signIn(service, { token }, { cookie: `${planted.cookie}; ${mine.cookie}` })
+  const name = mine.cookie.split('=')[0]
+  for (const path of ['/v1', '/operator', '/console']) {
+    const removes = (pair: string) => pair.startsWith(`${name}=; Path=${path}; Max-Age=0;`)
+    assert.ok(again.response.headers.getSetCookie().some(removes), path)
+  }
+})
+
+it('of very many cookies, only the first are read', async () => {
+  await using service = await startConsole()
+  const { sent } = await signIn(service, { token })
+  const wrong = sent.cookie.replace(/.{8}$/, 'AAAAAAAA')
+  const list = async (count: number) => {
+    const cookie = [...Array<string>(count).fill(wrong), sent.cookie].join('; ')
+    return (await ask(service, '/v1/videos', { headers: { ...own, cookie } })).status
+  }
+  assert.deepEqual([await list(1), await list(30)], [200, 401])
+})
+
+it('a client token that is lent to an operator works only from the addresses of the operator', async () => {
+  await using service = await startConsole({ env: { FILMGATE_TRUSTED_PROXIES: '127.0.0.1' } })
+  const headers = { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ name: 'an admin', kind: 'operator', ip_ranges: ['203.0.113.0/24'] })
+  const made = await ask(service, '/operator/v1/tokens', { method: 'POST', headers, body })
+  const secret = ((await made.json()) as { secret: string }).secret
+  const { sent } = await signIn(service, { token: secret }, { 'x-forwarded-for': '203.0.113.7' })
+  const from = async (address: string) => {
+    const init = { headers: { ...sent, 'x-forwarded-for': address } }
+    const state = (await (await ask(service, '/console/session', init)).json()) as ConsoleState
+    const status = async (path: string) => (await ask(service, path, init)).status
+    return [state.session?.kind, await status('/operator/v1/tasks'), await status('/v1/videos')]
+  }
+  assert.deepEqual(await from('203.0.113.7'), ['operator', 200, 200])
+  assert.deepEqual(await from('198.51.100.9'), [undefined, 401, 401])
+})
+
+it('what a session gets is kept by no cache', async () => {
+  await using service = await startConsole()
+  const { sent } = await signIn(service, { token: operatorToken })
+  for (const path of [
+    '/v1/videos',
+    '/v1/models',
+    '/v1/usage',
+    '/operator/v1/settings',
+    '/operator/v1/audit?format=csv',
+  ]) {
+    const { status, headers } = await ask(service, path, { headers: sent })
+    assert.deepEqual([status, headers.get('cache-control')], [200, 'private, no-store'], path)
+  }
+})
+
+it('a large body of a sign-out is refused', async () => {
+  await using service = await startConsole()
+  const init = { method: 'DELETE', headers: { ...own, 'content-type': 'application/json' } }
+  const body = JSON.stringify('x'.repeat(40_000))
+  assert.equal((await ask(service, '/console/session', { ...init, body })).status, 413)
+})
+
+it('clients of Azure whose Accept names HTML get the API', async () => {
+  await using service = await startConsole({ env: { FILMGATE_AZURE: 'on' } })
+  const headers = { 'api-key': token, 'content-type': 'application/json', accept: 'text/html, image/gif, */*; q=.2' }
+  const body = JSON.stringify({ model: 'studio', prompt: 'a fox', seconds: '1', size: '256x256' })
+  for (const path of ['/openai/v1/videos', '/openai/videos', '/videos']) {
+    assert.equal((await ask(service, path, { method: 'POST', headers, body })).status, 200, path)
+    assert.equal((await ask(service, path, { headers })).headers.get('content-type'), 'application/json; charset=utf-8')
+  }
+  assert.equal(await (await ask(service, '/videos', { headers: browser })).text(), page)
 })
 
 it('the cookie is accepted only from its own pages', async () => {

@@ -200,6 +200,7 @@ function addClientRoutes(
     } catch (error) {
       return guesses.refuse(error, request, reply, done)
     }
+    keepFromCaches(request, reply)
     rates.addHeaders(request, reply)
     admitBody(request, reply)
     done()
@@ -225,6 +226,11 @@ function addClientRoutes(
   })
   for (const route of routes) if (!acceptsForm(route)) addRoute(scope, checkedAgain(route, identify))
   addRefusals(scope)
+}
+
+/** Shared caches keep no response to a token. What a session gets looks public to them. */
+function keepFromCaches({ headers }: FastifyRequest, reply: FastifyReply): void {
+  if (headers.authorization === undefined) reply.header('cache-control', 'private, no-store')
 }
 
 type Admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
@@ -296,6 +302,7 @@ function addOperatorRoutes(
     } catch (error) {
       return guesses.refuse(error, request, reply, done)
     }
+    keepFromCaches(request, reply)
     requireAdmin(request)
     admitBody(request, reply)
     done()

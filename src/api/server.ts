@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import fastify, {
@@ -237,9 +238,15 @@ function refuseTinyPieces({ raw }: FastifyRequest, reply: FastifyReply): void {
 
 /** No function if it is off: one that is called for each request slows polls by 2 %. */
 function azureOptions(azure = false): Pick<FastifyHttpOptions<RawServerDefault>, 'rewriteUrl'> {
-  // A browser that opens /videos wants the page of the console.
-  const isPage = (accept = '') => accept.includes('text/html')
-  return azure ? { rewriteUrl: ({ url = '', headers }) => (isPage(headers.accept) ? url : fromAzure(url)) } : {}
+  return azure
+    ? { rewriteUrl: (request) => (isPage(request) ? (request.url ?? '') : fromAzure(request.url ?? '')) }
+    : {}
+}
+
+/** A browser that opens /videos wants the page of the console. Clients of the API may also accept HTML. */
+function isPage({ method, headers }: IncomingMessage): boolean {
+  const hasToken = headers.authorization !== undefined || headers['api-key'] !== undefined
+  return method === 'GET' && !hasToken && headers.accept?.includes('text/html') === true
 }
 
 /** The address of a request is the last one that no trusted proxy has added. */

@@ -161,7 +161,9 @@ function sessionRoutes(parts: SessionParts, { guesses, serves, docs, clientPort 
       options: { bodyLimit: maxSignInBytes },
       async handler(request: BodyRequest<SignIn>, reply: FastifyReply) {
         const session = await slowly(guesses, request, reply, () => signIn(parts, request, serves))
-        setCookies(request, reply, [sessions.seal(session)], session.expiresAt - clock.now())
+        const cookie = sessions.seal(session)
+        const others = sessions.namesIn(request).filter((name) => !cookie.startsWith(`${name}=`))
+        setCookies(request, reply, { cookie, ageMs: session.expiresAt - clock.now() }, others)
         return reply.send(stateOf(request, session))
       },
     }),
@@ -171,15 +173,10 @@ function sessionRoutes(parts: SessionParts, { guesses, serves, docs, clientPort 
       summary: 'Sign out',
       description: 'Removes the cookie.',
       responses: state,
+      options: { bodyLimit: maxSignInBytes },
       async handler(request, reply) {
         if (!isFromOwnPage(request)) throw new Problem('permission_denied', foreignMessage)
-        const names = sessions.namesIn(request)
-        setCookies(
-          request,
-          reply,
-          names.map((name) => `${name}=`),
-          0,
-        )
+        setCookies(request, reply, null, sessions.namesIn(request))
         // The request still has the cookie.
         return reply.send({ ...stateOf(request, undefined), ended: false })
       },
@@ -189,8 +186,10 @@ function sessionRoutes(parts: SessionParts, { guesses, serves, docs, clientPort 
 
 /** Without the tokens that may not be used from this address. Undefined if none is left. */
 function usableFrom(request: FastifyRequest, session: Session | undefined): Session | undefined {
-  const tokens = Object.entries(session?.tokens ?? {}).filter(([, { token }]) => isAllowedFrom(token, request))
-  return session && tokens.length > 0 ? { ...session, tokens: Object.fromEntries(tokens) } : undefined
+  const operator = session?.tokens.operator
+  if (!session || (session.isLent && operator && !isAllowedFrom(operator.token, request))) return undefined
+  const tokens = Object.entries(session.tokens).filter(([, { token }]) => isAllowedFrom(token, request))
+  return tokens.length > 0 ? { ...session, tokens: Object.fromEntries(tokens) } : undefined
 }
 
 /** Wrong secrets and codes are refused as slowly here as in a header. */
@@ -303,14 +302,31 @@ function urlAt(port: number | undefined, { headers, socket }: FastifyRequest): s
   return asked && isDirect && port !== undefined ? `http://${asked.hostname}:${port}` : null
 }
 
-/** Each is `name=value`. The origin says whether the page came over HTTPS, also behind a proxy. */
-function setCookies({ headers }: FastifyRequest, reply: FastifyReply, pairs: readonly string[], ageMs: number): void {
+/** A page at another port of the host can add cookies for these paths, which would come before the session. */
+const plantedPaths = ['/v1', '/operator', '/console']
+
+interface NewCookie {
+  /** As `name=value`. */
+  cookie: string
+  ageMs: number
+}
+
+/** Sets the session, and removes others by their names. The origin says whether the page came over HTTPS, also behind a proxy. */
+function setCookies(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  session: NewCookie | null,
+  removed: readonly string[],
+): void {
   const secure = (headers.origin ?? headers.referer ?? '').startsWith('https:') ? '; Secure' : ''
-  const rules = `Path=/; Max-Age=${Math.ceil(ageMs / 1_000)}; HttpOnly; SameSite=Strict${secure}`
+  const toCookie = (pair: string, path: string, ageMs: number) =>
+    `${pair}; Path=${path}; Max-Age=${Math.ceil(ageMs / 1_000)}; HttpOnly; SameSite=Strict${secure}`
+  const own = session?.cookie.split('=', 1) ?? []
+  const cookies = [
+    ...(session ? [toCookie(session.cookie, '/', session.ageMs)] : []),
+    ...removed.map((name) => toCookie(`${name}=`, '/', 0)),
+    ...[...removed, ...own].flatMap((name) => plantedPaths.map((path) => toCookie(`${name}=`, path, 0))),
+  ]
   reply.header('cache-control', 'no-store')
-  if (pairs.length > 0)
-    reply.header(
-      'set-cookie',
-      pairs.map((pair) => `${pair}; ${rules}`),
-    )
+  if (cookies.length > 0) reply.header('set-cookie', cookies)
 }

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '../access.ts'
+import { checkAddress } from '../api/auth.ts'
 import { openBounded } from '../core/bounded.ts'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
@@ -47,7 +48,7 @@ export interface Sessions {
    * The token for routes of this kind; undefined if the request has no session cookie. Throws if the cookie can't be
    * used: the session has ended, has no token of this kind, or another site sent the request.
    */
-  tokenOf(request: SessionRequest, kind: TokenKind): Token | undefined
+  tokenOf(request: SessionRequest & Pick<FastifyRequest, 'ip' | 'ips'>, kind: TokenKind): Token | undefined
 }
 
 type SessionRequest = Pick<FastifyRequest, 'headers' | 'method'>
@@ -63,6 +64,10 @@ const ownHeader = 'x-filmgate-console'
 /** How much of a digest shows that a secret is still the same. */
 export const digestStart = 16
 const place: SecretPlace = { table: 'console', column: 'session', id: 'cookie' }
+/** A browser has one, or a second one after the key was replaced. Decrypting many false ones would take long. */
+const mostCookies = 4
+/** Real ones are under 600. */
+const mostCookieLength = 1_000
 /** About 5 MB. Decrypting costs more than looking up a token. */
 const mostKnown = 10_000
 
@@ -92,7 +97,9 @@ export function openSessions({ access, keys, vault, clock }: SessionDependencies
   function cookiesOf({ headers: { cookie = '' } }: SessionRequest): Cookie[] {
     if (!cookie.includes(cookieStart)) return []
     const sent = cookie.split(';').map((part) => splitPair(part.trim()))
-    return keys.all().flatMap(({ id }) => sent.filter(({ name, value }) => name === cookieStart + id && value !== ''))
+    const isUsable = (value: string) => value !== '' && value.length <= mostCookieLength
+    const found = keys.all().flatMap(({ id }) => sent.filter(({ name }) => name === cookieStart + id))
+    return found.filter(({ value }) => isUsable(value)).slice(0, mostCookies)
   }
 
   function resolve(named: Named | undefined): SignedIn | undefined {
@@ -112,10 +119,16 @@ export function openSessions({ access, keys, vault, clock }: SessionDependencies
     return { tokens, isLent: content.isLent, expiresAt: content.until }
   }
 
-  /** A page at another name of the domain can add a cookie of its own client. The session of an operator stays. */
+  /**
+   * A page at another port or name of the host can add a cookie of its own client, also for some paths only. The session
+   * of an operator stays. Of two clients, neither is used: the videos of one would be created for the other.
+   */
   function sessionIn(cookies: readonly Cookie[]): Session | undefined {
     const found = cookies.flatMap(({ value }) => sessionOf(value) ?? [])
-    return found.find(({ tokens }) => tokens.operator) ?? found[0]
+    const operators = found.find(({ tokens }) => tokens.operator)
+    if (operators) return operators
+    const clients = new Set(found.map(({ tokens }) => tokens.client && idOf(tokens.client.token)))
+    return clients.size > 1 ? undefined : found[0]
   }
 
   return {
@@ -138,6 +151,8 @@ export function openSessions({ access, keys, vault, clock }: SessionDependencies
       const session = sessionIn(cookies)
       if (!session) throw refused('Your session has ended. Sign in again.')
       const found = session.tokens[kind]
+      // What is lent works only where the operator's own token works.
+      if (session.isLent && session.tokens.operator) checkAddress(session.tokens.operator.token, request)
       if (found) return found.token
       if (kind === 'operator')
         throw new Problem('permission_denied', 'You are signed in as a client. Operator routes need an operator token.')
