@@ -9,9 +9,9 @@ it('an alias of nothing, or of itself, is a mistake of the file', () => {
   })
   for (const [yaml, mistake] of [
     ['accounts: &a {main: *a}', 'filmgate.yaml: accounts.main contains itself; write out what its alias stands for'],
-    ['accounts: *nobody', /^filmgate\.yaml: Unresolved alias .*nobody; write out what its aliases stand for$/],
+    ['accounts: *nobody', /^filmgate\.yaml: Unresolved alias [^:*]*; write out what its aliases stand for$/],
     [bomb.join('\n'), /^filmgate\.yaml: Excessive alias count .*; write out what its aliases stand for$/],
-    ['accounts: !!set {a, b}', /^filmgate\.yaml: Unresolved tag: .*set at line 1, column 11; fix the YAML there$/],
+    ['accounts: !!set {a, b}', /^filmgate\.yaml: Unresolved tag at line 1, column 11; fix the YAML there$/],
     ['a: 1\na: 2', /^filmgate\.yaml: Map keys must be unique at line 2, column 1; fix the YAML there$/],
   ] as const) {
     const [first = '', ...others] = mistakesOf(yaml)

@@ -45,14 +45,19 @@ function parse(content: string): Document.Parsed {
 
 function contentOf(document: Document.Parsed, mistakes: Mistakes): unknown {
   const faults = [...document.errors, ...document.warnings]
+  // Some repeat what is there, which may be a secret: operators read mistakes of a changed file through the API.
   for (const { message } of faults)
-    mistakes.add('', (message.split('\n')[0] ?? '').replace(/:$/, ''), 'fix the YAML there')
+    mistakes.add(
+      '',
+      (message.split('\n')[0] ?? '').replace(/: .*(?= at line )/, '').replace(/:$/, ''),
+      'fix the YAML there',
+    )
   if (faults.length > 0) return undefined
   try {
     return document.toJS()
   } catch (error) {
     // An alias of nothing, or nested aliases that would fill the memory.
-    mistakes.add('', messageOf(error), 'write out what its aliases stand for')
+    mistakes.add('', messageOf(error).replace(/: .*/s, ''), 'write out what its aliases stand for')
     return undefined
   }
 }
