@@ -31,6 +31,21 @@ it('a service that can’t respond now says why, and a proxy in its place does n
   assert.equal(await failureOf(), 500)
 })
 
+it('what a proxy refuses in place of the service is not about the request', async (t) => {
+  for (const status of [401, 403, 404]) {
+    respond(t, status, '<h1>Sign in to the network</h1>')
+    assert.equal(await failureOf(), null)
+  }
+  respond(t, 413, '<h1>Too large</h1>')
+  assert.equal(await failureOf(), 413)
+  respond(t, 404, JSON.stringify({ error }))
+  assert.equal(await failureOf(), 404)
+  // A service that was started again without its console.
+  assert.equal(await failureOf('/console/session'), null)
+  respond(t, 200, '{}')
+  assert.equal(await failureOf('/console/session'), null)
+})
+
 it('a page of a proxy is not a response of the service', async (t) => {
   respond(t, 200, '<h1>Sign in to the network</h1>')
   assert.equal(await failureOf(), null)

@@ -60,10 +60,14 @@ export async function call<Answer>(path: string, sending: Sending = {}): Promise
   const json = readJson(text)
   if (status >= 200 && status < 300) {
     // A proxy may respond with a page of its own.
-    if (json === undefined) throw new Unavailable(null, { cause: new Error('the response is not JSON') })
+    const isOwn =
+      path === sessionPath ? (json as Partial<ConsoleState> | undefined)?.object === 'console' : json !== undefined
+    if (!isOwn) throw new Unavailable(null, { cause: new Error('the response is not of the service') })
     return json as Answer
   }
   const known = (json as Partial<ErrorResponse> | undefined)?.error
+  if (isElsewhere({ method, path, status, known }))
+    throw new Unavailable(null, { cause: new Error(`status ${status}`) })
   if (status === 502 || status === 503 || status === 504) throw new Unavailable(known?.message ?? null)
   const message = `${status} ${statusText}`
   const error = new ApiError(status, { error: known ?? { message, type: 'server_error', param: null, code: null } })
@@ -75,6 +79,22 @@ export async function call<Answer>(path: string, sending: Sending = {}): Promise
 }
 
 export const sessionPath = '/console/session'
+
+interface Refusal {
+  method: string
+  path: string
+  status: number
+  known: ErrorResponse['error'] | undefined
+}
+
+/**
+ * Whether a refusal is not about the request: a proxy responds in place of the service, for example while that starts, or
+ * the service has no console any more. A video is not deleted because of that.
+ */
+function isElsewhere({ method, path, status, known }: Refusal): boolean {
+  if (status === 404) return known === undefined || path === sessionPath
+  return known === undefined && method === 'GET' && (status === 401 || status === 403)
+}
 
 interface Received {
   status: number

@@ -19,7 +19,7 @@ function begin(t: TestContext, responses: readonly (() => Response)[], onSession
     if (path === sessionPath) {
       sent.push('session')
       onSession()
-      return Response.json({ session: {} })
+      return Response.json({ object: 'console', session: {} })
     }
     sent.push(String(headers['idempotency-key']))
     return (responses[sent.filter((one) => one !== 'session').length - 1] ?? responses.at(-1))?.()

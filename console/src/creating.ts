@@ -57,6 +57,9 @@ export async function stopCreations(): Promise<void> {
   for (const { state } of running) (state.variables as Creation).stop.abort(new Stopped())
 }
 
+/** Then the request is sent again, with its key. An image takes a while on a slow connection. */
+const [createTimeoutMs, uploadTimeoutMs] = [30_000, 180_000]
+
 async function create(creation: Creation, keep: (video: Video) => void): Promise<Created[]> {
   const { draft, wanted, signal } = creation
   if (creation.tries > 0) await waitForNext(creation)
@@ -65,7 +68,8 @@ async function create(creation: Creation, keep: (video: Video) => void): Promise
   const one = async ({ model, key, id }: Wanted): Promise<Created> => {
     if (id !== null) return { model: model.id, id, error: null }
     const { path, body } = requestOf(model, draft)
-    const sending = { method: 'POST', body: { ...body, ...image }, idempotencyKey: key, signal } as const
+    const timeoutMs = 'image' in image ? uploadTimeoutMs : createTimeoutMs
+    const sending = { method: 'POST', body: { ...body, ...image }, idempotencyKey: key, signal, timeoutMs } as const
     try {
       const video = await call<Video>(path, sending)
       signal.throwIfAborted()

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { it } from 'node:test'
 import {
   type Draft,
@@ -118,4 +119,17 @@ it('code to copy quotes the texts of people', () => {
   assert.match(form.Node ?? '', /"input_reference": createReadStream\("fox\.png"\)\n\}\)/)
   const dashed = samplesOf({ ...requestOf(ranged, { ...draft, prompt: '-x' }), origin, image: null, lacks })
   assert.match(dashed.CLI ?? '', /-- '-x'$/)
+})
+
+it('code to copy has no codes of terminals and no marks of direction', () => {
+  const prompt = "it's\u001b[201~\ntouch x\u0007\u009b31m \u202efdp.exe \\"
+  const given = { ...requestOf(ranged, { ...draft, prompt }), origin: 'http://127.0.0.1:8484', lacks: () => '' }
+  for (const image of [null, 'fox.png'])
+    for (const [name, code] of Object.entries(samplesOf({ ...given, image })))
+      assert.doesNotMatch(code, /[^\P{Cc}\n]|\u202e/u, name)
+  const { CLI = '', curl = '' } = samplesOf({ ...given, image: null })
+  const printed = (words: string) =>
+    execFileSync('bash', ['-c', `printf %s ${words}`], { encoding: 'utf8', env: { LC_ALL: 'C.UTF-8' } })
+  assert.equal(printed(/(\$'(?:[^'\\]|\\.)*')/s.exec(CLI)?.[1] ?? ''), prompt)
+  assert.equal(JSON.parse(printed(/-d ('.*')/s.exec(curl)?.[1] ?? '')).prompt, prompt)
 })

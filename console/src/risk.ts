@@ -16,7 +16,10 @@ interface RiskFilters {
 
 export function readRiskFilters(search: Readonly<Record<string, unknown>>): RiskFilters {
   const { show } = search
-  return { ...readAfter(search, /^\d{1,15}\.[\w-]+$/), ...((show === 'orphan' || show === 'abandoned') && { show }) }
+  return {
+    ...readAfter(search, /^\d{1,15}\.[\w-]{1,150}$/),
+    ...((show === 'orphan' || show === 'abandoned') && { show }),
+  }
 }
 
 export type RiskAttempt = OperatorAttemptList['data'][number]

@@ -16,15 +16,26 @@ export function samplesOf(sample: Sample): Record<string, string> {
   return { curl: curl(sample), Node: node(sample), Python: python(sample), CLI: commandLine(sample) }
 }
 
+/** Codes that a terminal obeys, and marks of direction: a prompt of somebody else must not type a command when it is pasted. */
+const hidden = /(?![\n\t])[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+
+const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
 /** For a shell: a quote within the text ends it there. */
 function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
+  if (text.search(hidden) < 0) return `'${text.replaceAll("'", `'\\''`)}'`
+  return `$'${text.replace(/[\\']/g, '\\$&').replace(hidden, escaped)}'`
+}
+
+/** For JSON, JavaScript and Python. */
+function toJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(hidden, escaped)
 }
 
 function curl({ origin, path, body, image }: Sample): string {
   const head = [`curl ${origin}${path}`, '-H "Authorization: Bearer $FILMGATE_TOKEN"']
   if (image === null)
-    return [...head, '-H "Content-Type: application/json"', `-d ${quoted(JSON.stringify(body))}`].join(newLine)
+    return [...head, '-H "Content-Type: application/json"', `-d ${quoted(toJson(body))}`].join(newLine)
   // `--form-string`: a text that begins with @ is not a file.
   const fields = Object.entries(body).map(([name, value]) => `--form-string ${quoted(`${name}=${value}`)}`)
   return [...head, ...fields, `-F ${quoted(`image=@"${inQuotes(image)}"`)}`].join(newLine)
@@ -47,15 +58,15 @@ function methodOf(path: string): { method: string; id: string | null } {
 
 function node({ origin, path, body, image }: Sample): string {
   const { method, id } = methodOf(path)
-  const fields = JSON.stringify(body, null, 2)
-  const file = image === null ? '' : `,\n  "input_reference": createReadStream(${JSON.stringify(image)})\n}`
+  const fields = toJson(body, 2)
+  const file = image === null ? '' : `,\n  "input_reference": createReadStream(${toJson(image)})\n}`
   const given = image === null ? fields : fields.replace(/\n\}$/, () => file)
   return [
     ...(image === null ? [] : ["import { createReadStream } from 'node:fs'"]),
     "import OpenAI from 'openai'",
     '',
     `const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: process.env.FILMGATE_TOKEN })`,
-    `const video = await client.videos.${method}(${id === null ? '' : `${JSON.stringify(id)}, `}${given})`,
+    `const video = await client.videos.${method}(${id === null ? '' : `${toJson(id)}, `}${given})`,
     'console.log(video.id)',
   ].join('\n')
 }
@@ -74,9 +85,9 @@ function python({ origin, path, body, image }: Sample): string {
   const own = Object.entries(body).filter(([name]) => names.includes(name))
   const extra = Object.entries(body).filter(([name]) => !names.includes(name))
   const lines = [
-    ...(id === null ? [] : [JSON.stringify(id)]),
+    ...(id === null ? [] : [toJson(id)]),
     ...own.map(([name, value]) => `${name}=${literal(value)}`),
-    ...(image === null ? [] : [`input_reference=open(${JSON.stringify(image)}, "rb")`]),
+    ...(image === null ? [] : [`input_reference=open(${toJson(image)}, "rb")`]),
     ...('video' in body ? ['video=openai.omit'] : []),
     ...(extra.length === 0 ? [] : [`extra_body=${literal(Object.fromEntries(extra))}`]),
   ]
@@ -93,9 +104,9 @@ function python({ origin, path, body, image }: Sample): string {
 /** A value in Python, whose texts may be written like those of JSON. */
 function literal(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'True' : 'False'
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (typeof value !== 'object' || value === null) return toJson(value)
   return `{${Object.entries(value)
-    .map(([name, one]) => `${JSON.stringify(name)}: ${literal(one)}`)
+    .map(([name, one]) => `${toJson(name)}: ${literal(one)}`)
     .join(', ')}}`
 }
 

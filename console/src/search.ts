@@ -8,7 +8,7 @@ export function readTexts<const Name extends string>(
 ): Partial<Record<Name, string>> {
   const found = names.flatMap((name) => {
     const value = search[name]
-    const text = typeof value === 'number' ? String(value) : value
+    const text = Number.isFinite(value) ? String(value) : value
     // No database accepts NUL.
     const isUsable = typeof text === 'string' && text !== '' && text.length <= longestText && !text.includes('\0')
     return isUsable ? [[name, text]] : []

@@ -32,7 +32,7 @@ export function TextProvider({ children }: { children: ReactNode }) {
 type Values = Readonly<Record<string, string | number>>
 
 /** A value with marks of direction, or of a script from right to left, does not reorder the sentence around it. */
-function isolate(value: string): string {
+export function isolate(value: string): string {
   if (!/[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufefc]/.test(value)) return value
   return `\u2068${value.replace(/[\u2066-\u2069]/g, '')}\u2069`
 }

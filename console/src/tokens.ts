@@ -13,7 +13,7 @@ export interface TokenFilters {
 }
 
 export function readTokenFilters(search: Readonly<Record<string, unknown>>): TokenFilters {
-  return { ...readTexts(search, ['project']), ...readAfter(search, /^(tok_[0-9a-z]{12}$|config:)/) }
+  return { ...readTexts(search, ['project']), ...readAfter(search, /^(tok_[0-9a-z]{12}$|config:.{1,100}$)/) }
 }
 
 export const tokensPath = '/operator/v1/tokens'

@@ -91,7 +91,9 @@ const dayFilters = ['from', 'until'] as const
 
 export function readVideoFilters(search: Readonly<Record<string, unknown>>): VideoFilters {
   const status = statuses.find((one) => one === search.status)
-  const days = Object.entries(readTexts(search, dayFilters)).filter(([, day]) => toMidnight(day) >= 0)
+  const days = Object.entries(readTexts(search, dayFilters)).filter(
+    ([, day]) => toMidnight(day) >= 0 && toMidnight(day) < latestDay,
+  )
   return {
     ...(status && { status }),
     ...readTexts(search, textFilters),
@@ -134,6 +136,9 @@ export function listPath(filters: VideoFilters, seesAll: boolean): string {
   }
   return withQuery('/operator/v1/tasks', { ...others, ...days, limit: pageSize })
 }
+
+/** The API accepts seconds of up to ten digits. */
+const latestDay = 9_999_900_000
 
 /** The start of a day in the reader's zone, or of one that is later, in Unix seconds. NaN if it is no day. */
 function toMidnight(day: string, daysLater = 0): number {

@@ -97,6 +97,17 @@ describe('a creation whose page is left', () => {
     assert.equal(await count('a late fox'), 1)
   })
 
+  it('can also be stopped while there is no response at all', async () => {
+    const { page } = await world.openAsClient()
+    const requests = await hold(page, creations, 'POST')
+    await create(page, 'a silent fox')
+    await page.getByRole('link', { name: 'Videos', exact: true }).click()
+    await page.getByRole('button', { name: 'Stop trying' }).waitFor()
+    const asked = page.waitForEvent('dialog').then((dialog) => dialog.accept())
+    await Promise.all([asked, page.reload()])
+    assert.equal(requests.held.length, 1)
+  })
+
   it('can be stopped on every page', async () => {
     const { page } = await world.openAsClient()
     await createInVain(page, 'an unwanted fox')
@@ -223,6 +234,22 @@ describe('a read that fails after the first one', () => {
     await page.unroute('**/operator/v1/tasks?*')
     await page.getByText('Trying again…').waitFor({ state: 'detached' })
     await row.waitFor()
+    assert.deepEqual(errors.filter(isUnexpected), [])
+  })
+
+  it('because a proxy responds in place of the service does not say that a video was deleted', async () => {
+    const id = await world.createVideo('a fox behind a proxy')
+    const { page, errors } = await world.openAsOperator(`/videos/${id}`)
+    const title = page.getByRole('heading', { level: 1, name: 'a fox behind a proxy' })
+    await title.waitFor()
+    const routes = /\/(operator|console)\//
+    await page.route(routes, (route) => route.fulfill({ status: 404, body: '404 page not found' }))
+    await page.getByText('The service does not respond. Trying again…').waitFor()
+    await page.waitForResponse((response) => response.url().endsWith(id) && response.status() === 404)
+    assert.ok(await title.isVisible())
+    await page.unroute(routes)
+    await page.getByText('Trying again…').waitFor({ state: 'detached' })
+    assert.ok(await title.isVisible())
     assert.deepEqual(errors.filter(isUnexpected), [])
   })
 

@@ -166,6 +166,18 @@ describe('tokens', () => {
     assert.ok(await isSeen('Nothing works.'))
   })
 
+  it('whose response is lost may exist: the page says so', async () => {
+    const { page } = await world.openAsOperator('/tokens/new')
+    await page.route('**/operator/v1/tokens', async (route) => {
+      if (route.request().method() !== 'POST') return route.fallback()
+      await route.fetch()
+      await route.abort()
+    })
+    await page.getByLabel('Name', { exact: true }).fill('a lost token')
+    await page.getByRole('button', { name: 'Create a token' }).click()
+    await page.getByText('if a lost token is there, rotate its secret').waitFor()
+  })
+
   it('of a project are listed by the address', async () => {
     await createToken({ name: 'carla', project: 'films' })
     const { page, errors } = await world.openAsOperator('/tokens?project=films')

@@ -1,5 +1,5 @@
 import { useMutationState, useQuery } from '@tanstack/react-query'
-import { useEffect } from 'react'
+import { useEffect, useState } from 'react'
 import { creationKey, forgetLeftRefusal, type LeftRefusal, leftRefusalsKey, stopCreations } from '../creating.ts'
 import { Confirm } from '../parts/dialog.tsx'
 import { Prose } from '../parts/prose.tsx'
@@ -12,14 +12,16 @@ export function Creations() {
   const t = useText()
   const filters = { mutationKey: creationKey, status: 'pending' } as const
   const failures = useMutationState({ filters, select: ({ state }) => state.failureCount })
-  const isTrying = failures.some((count) => count > 0)
+  const isSending = failures.length > 0
+  const isLate = useLate(isSending)
+  const isTrying = isLate || failures.some((count) => count > 0)
   useEffect(() => {
-    if (!isTrying) return
+    if (!isSending) return
     // The browser asks before the page is closed or loaded again: the request would be lost.
     const ask = (event: Event) => event.preventDefault()
     addEventListener('beforeunload', ask)
     return () => removeEventListener('beforeunload', ask)
-  }, [isTrying])
+  }, [isSending])
   const { data: refusals = [] } = useQuery<readonly LeftRefusal[]>({ queryKey: leftRefusalsKey, enabled: false })
   return (
     <>
@@ -50,4 +52,20 @@ export function Creations() {
       ))}
     </>
   )
+}
+
+const lateMs = 5_000
+
+/** Whether something has been under way for long. */
+function useLate(isUnderWay: boolean): boolean {
+  const [isLate, setLate] = useState(false)
+  useEffect(() => {
+    if (!isUnderWay) return
+    const timer = setTimeout(() => setLate(true), lateMs)
+    return () => {
+      clearTimeout(timer)
+      setLate(false)
+    }
+  }, [isUnderWay])
+  return isLate
 }

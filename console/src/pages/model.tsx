@@ -26,14 +26,16 @@ const route = getRouteApi('/models/$')
 
 export function ModelPage() {
   const t = useText()
-  const { _splat: name = '' } = route.useParams()
+  const { _splat: wanted = '' } = route.useParams()
   const may = useMay()
   const data = dataOf(useModels())
   const { data: state } = useConsoleState()
-  const model = data?.find(({ id }) => id === name)
+  // The router makes one slash of several, and removes the first one: names of engines may be paths.
+  const joined = (id: string) => id.replace(/\/+/g, '/').replace(/^\//, '')
+  const model = data?.find(({ id }) => id === wanted) ?? data?.find(({ id }) => joined(id) === joined(wanted))
   if (!data) return null
   if (!model) return <NotFound />
-  const { description, alias_of: alias, operator, paused } = model
+  const { id: name, description, alias_of: alias, operator, paused } = model
   return (
     <>
       <Head

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { OperatorTokenWithSecret } from '../../../src/wire/tokens.ts'
-import { call } from '../api.ts'
+import { call, Unavailable } from '../api.ts'
 import { NotFound } from '../frame/frame.tsx'
 import { useModels } from '../models.ts'
 import { Head } from '../parts/head.tsx'
@@ -40,7 +40,13 @@ export function NewTokenPage() {
           action={t('tokens.create')}
           onSubmit={async (values) => {
             const body = toNewToken(values)
-            setIssued(await call<OperatorTokenWithSecret>(tokensPath, { method: 'POST', body }))
+            try {
+              setIssued(await call<OperatorTokenWithSecret>(tokensPath, { method: 'POST', body }))
+            } catch (cause) {
+              // A secret is shown once.
+              const isLost = cause instanceof Unavailable && cause.reason === null
+              throw isLost ? new Error(t('token.isLost', { name: values.name }), { cause }) : cause
+            }
             await queries.invalidateQueries({ predicate: isOfTokens })
           }}
         />

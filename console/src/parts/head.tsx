@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useState } from 'react'
-import { useText } from '../text.tsx'
+import { isolate, useText } from '../text.tsx'
 
 interface HeadProps {
   title: string
@@ -17,7 +17,7 @@ interface HeadProps {
 export function Head({ title, about, back, state, children }: HeadProps) {
   const name = useText()('frame.name')
   useEffect(() => {
-    document.title = `${cut(title)} · ${name}`
+    document.title = `${isolate(cut(title))} · ${name}`
     return () => {
       document.title = name
     }

@@ -370,6 +370,8 @@ export const enOperator = {
   'token.metadata': 'Metadata {name}',
   'token.change': 'Change',
   'token.save': 'Save',
+  'token.isLost':
+    'The response was lost. The service may have created the token without showing its secret. Check the list: if {name} is there, rotate its secret.',
   'token.disable': 'Disable',
   'token.enable': 'Enable',
   'token.rotate': 'Rotate the secret',

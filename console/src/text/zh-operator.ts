@@ -355,6 +355,7 @@ export const zhOperator: Readonly<Record<keyof typeof enOperator, string>> = {
   'token.metadata': '元数据 {name}',
   'token.change': '更改',
   'token.save': '保存',
+  'token.isLost': '响应丢失。服务可能已创建该令牌，但未能显示其密钥。请查看列表：如果其中有 {name}，请轮换其密钥。',
   'token.disable': '停用',
   'token.enable': '启用',
   'token.rotate': '更换密钥',
