@@ -140,6 +140,8 @@ describe('the pages', () => {
     assert.equal(await asked('[::1]:8484'), 'http://[::1]:8484')
     for (const host of ['a"><script>', "a';touch harmed;'", 'a b', 'a$(id)', 'a/b', 'user@host', '-o'])
       assert.equal(await asked(host), `http://127.0.0.1:${port}`, host)
+    for (const path of ['/openapi.json', '/llms.txt'])
+      assert.ok((await (await fetch(service.url + path)).text()).includes(`FILMGATE_URL=${service.url}`), path)
   })
 
   it('say of a model what it takes', async () => {

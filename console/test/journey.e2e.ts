@@ -82,7 +82,7 @@ it('the first day: start, sign in, create, compare, share with a budget, and dec
   const run = () => JSON.parse(execFileSync('bash', ['-c', code.replace(/^curl /, 'curl -sS ')], { encoding: 'utf8' }))
   assert.equal(run().status, 'queued')
   assert.equal(run().error.code, 'insufficient_quota')
-  await page.getByRole('link', { name: 'Show the token' }).click()
+  await page.getByRole('link', { name: 'Go to the token' }).click()
   await page.getByText('The monthly budget is spent.').waitFor()
   await page.getByText('US$0.20 of US$0.20').waitFor()
   await button(page, 'Revoke').click()

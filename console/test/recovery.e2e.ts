@@ -128,6 +128,8 @@ describe('a failure that passes', () => {
     await page.unrouteAll({ behavior: 'ignoreErrors' })
     await leave.click()
     await heading(page, 'Sign in to Filmgate')
+    // The next person begins at the first page.
+    await page.waitForURL(`${world.service.url}/`)
     assert.deepEqual(errors.filter(isUnexpected), [])
   })
 

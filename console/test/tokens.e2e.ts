@@ -85,7 +85,7 @@ describe('tokens', () => {
     assert.equal((await create(secret)).status, 200)
     assert.equal((await create(secret)).code, 'insufficient_quota')
 
-    await page.getByRole('link', { name: 'Show the token' }).click()
+    await page.getByRole('link', { name: 'Go to the token' }).click()
     await page.getByText('The monthly budget is spent.').waitFor()
     assert.doesNotMatch(await page.content(), new RegExp(secret))
     await page.getByRole('button', { name: 'Change' }).click()

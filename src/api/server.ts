@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import fastify, {
@@ -244,7 +243,7 @@ function azureOptions(azure = false): Pick<FastifyHttpOptions<RawServerDefault>,
 }
 
 /** A browser that opens /videos wants the page of the console. Clients of the API may also accept HTML. */
-function isPage({ method, headers }: IncomingMessage): boolean {
+function isPage({ method, headers }: FastifyRequest['raw']): boolean {
   const hasToken = headers.authorization !== undefined || headers['api-key'] !== undefined
   return method === 'GET' && !hasToken && headers.accept?.includes('text/html') === true
 }

@@ -1,5 +1,6 @@
 import { Menu } from '@base-ui/react/menu'
 import { useMutation } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import { Failure } from '../parts/prose.tsx'
 import { languages, setPreferences, themes, usePreferences } from '../preferences.ts'
 import { signOut, useSession } from '../session.tsx'
@@ -10,7 +11,18 @@ export function Account({ version, onSignIn }: { version: string; onSignIn: () =
   const t = useText()
   const { name, kind, role, client } = useSession()
   const { theme, language } = usePreferences()
-  const { mutate: leave, error, isPending } = useMutation({ mutationFn: signOut })
+  const navigate = useNavigate()
+  const {
+    mutate: leave,
+    error,
+    isPending,
+  } = useMutation({
+    mutationFn: async () => {
+      await signOut()
+      // The next person may not see this page.
+      await navigate({ to: '/' })
+    },
+  })
   const what = kind === 'client' ? t('account.client') : role === 'viewer' ? t('account.viewer') : t('account.admin')
   return (
     // Modal, it would stop the page from scrolling, and the bar would end before the edge.

@@ -44,6 +44,7 @@ export function plot(element: HTMLElement, plotted: Plotted): UPlot {
         {
           ...axis,
           size: 28,
+          space: 64,
           incrs: unit === 'day' ? dayIncrements : [...hourIncrements, ...dayIncrements],
           values: (_, ticks, _axis, _space, increment) => ticks.map((at) => tick(at, increment)),
         },

@@ -335,7 +335,7 @@ export const enOperator = {
   'tokens.status.expired': 'Expired',
   'tokens.status.overridden': 'Overridden',
   'tokens.status.revoked': 'Revoked',
-  'token.show': 'Show the token',
+  'token.show': 'Go to the token',
   'token.secret': 'The secret of {name}',
   'token.who': 'Token',
   'token.role': 'Role',

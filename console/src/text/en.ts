@@ -63,7 +63,7 @@ export const en = {
   'signIn.hint': 'An operator token or a client token.',
   'signIn.submit': 'Sign in',
   'signIn.lost':
-    'Each start in a terminal prints a link that signs you in. The first start prints the tokens. If you lost them, start the service with an operator token of your own in `FILMGATE_OPERATOR_TOKEN`.',
+    'Each start in a terminal prints a link that signs you in, and so does `npx filmgate console`. The first start prints the tokens. If you lost them, start the service with an operator token of your own in `FILMGATE_OPERATOR_TOKEN`.',
   'signIn.unknown': 'This service does not know the token.',
   'signIn.another': 'With a client token, you create videos with that token. You stay signed in as {name}.',
   'signIn.ended':

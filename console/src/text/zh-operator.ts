@@ -320,7 +320,7 @@ export const zhOperator: Readonly<Record<keyof typeof enOperator, string>> = {
   'tokens.status.expired': '已过期',
   'tokens.status.overridden': '已被覆盖',
   'tokens.status.revoked': '已吊销',
-  'token.show': '查看令牌',
+  'token.show': '前往令牌页面',
   'token.secret': '{name} 的密钥',
   'token.who': '令牌',
   'token.role': '角色',

@@ -62,7 +62,7 @@ export const zh: Readonly<Record<keyof typeof en, string>> = {
   'signIn.hint': '管理员令牌或客户端令牌。',
   'signIn.submit': '登录',
   'signIn.lost':
-    '每次在终端中启动服务时，都会显示一个登录链接；首次启动时还会显示令牌。如果令牌已丢失，请在启动服务时用变量 `FILMGATE_OPERATOR_TOKEN` 设置你自己的管理员令牌。',
+    '每次在终端中启动服务，或运行 `npx filmgate console` 时，都会显示一个登录链接；首次启动时还会显示令牌。如果令牌已丢失，请在启动服务时用变量 `FILMGATE_OPERATOR_TOKEN` 设置你自己的管理员令牌。',
   'signIn.unknown': '此服务没有该令牌。',
   'signIn.another': '使用客户端令牌登录后，将用该令牌创建视频。你仍以 {name} 的身份登录。',
   'signIn.ended': '你的会话已结束：会话已过期、你在另一个标签页中退出了登录，或者令牌已被撤销或更改。请重新登录。',

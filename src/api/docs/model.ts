@@ -138,7 +138,7 @@ function factRows(facts: CardFacts | undefined, failuresBilled: boolean): [term:
   const rows: [string, Part][] = [
     ['Sound', { always: 'Always', optional: 'Optional', never: 'Never' }[audio]],
     [
-      'Price',
+      'Provider’s price',
       price &&
         `${price.lines.map((line) => lineText(line, price.currency)).join('; ')}, as of ${price.on} (${price.source})`,
     ],

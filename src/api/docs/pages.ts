@@ -7,7 +7,7 @@ import { type Catalog, parseSize } from '../../core/catalog.ts'
 import { parseRange } from '../../core/range.ts'
 import type { Size } from '../../core/task.ts'
 import { notFoundHandler } from '../errors.ts'
-import { buildDocument } from '../openapi/document.ts'
+import { buildDocument, exampleAddress } from '../openapi/document.ts'
 import { pathParam, type Route } from '../route.ts'
 import { html } from './html.ts'
 import { renderModel, renderModels, renderNoModel } from './model.ts'
@@ -23,7 +23,7 @@ const sampleFile = new URL('../../../assets/sample.mp4', import.meta.url)
 /** The documentation of the service: the document for programs, and pages for people. */
 export function openPages(routes: readonly Route[], catalog: Catalog) {
   const document = once(() => buildDocument(routes, version()))
-  const json = once(() => tagged(JSON.stringify(document())))
+  const json = once(() => JSON.stringify(document()))
   const reference = once(() => tagged(renderReference()))
   const sample = once(() => {
     const bytes = readFileSync(sampleFile)
@@ -36,7 +36,7 @@ export function openPages(routes: readonly Route[], catalog: Catalog) {
     async document(request: FastifyRequest, reply: FastifyReply) {
       // Anybody may read it, including pages of other origins that show OpenAPI documents.
       reply.header('access-control-allow-origin', '*').type('application/json; charset=utf-8')
-      return sendTagged(request, reply, json())
+      return sendTagged(request, reply, tagged(json().replace(exampleAddress, baseOf(request))))
     },
     reference: async (request: FastifyRequest, reply: FastifyReply) =>
       sendTagged(request, reply.headers(pageHeaders), reference()),
@@ -44,7 +44,7 @@ export function openPages(routes: readonly Route[], catalog: Catalog) {
       // It has the address of the request, so a shared cache must not keep it.
       reply
         .headers({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'private, no-cache' })
-        .send(writeSummary(document(), catalog, baseOf(request))),
+        .send(writeSummary(document(), catalog, baseOf(request)).replace(exampleAddress, baseOf(request))),
     models: async (_request: FastifyRequest, reply: FastifyReply) => send(reply, renderModels(catalog)),
     async model(request: FastifyRequest, reply: FastifyReply) {
       const name = pathParam(request, '*')

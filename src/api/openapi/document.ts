@@ -94,12 +94,15 @@ const about =
   'the same shape, `Error`; each route lists its codes. OpenAI’s SDKs retry by themselves after 408, 409, 429 and ' +
   'every status from 500.'
 
+/** Where the document is served, this is the address of the service. */
+export const exampleAddress = 'http://127.0.0.1:8484'
+
 const firstRequest = `## A first request
 
 Set the address of the service and a client token. The first request returns the \`id\` of the video, the second one waits for its end:
 
 \`\`\`sh
-export FILMGATE_URL=http://127.0.0.1:8484
+export FILMGATE_URL=${exampleAddress}
 export FILMGATE_TOKEN=…
 curl "$FILMGATE_URL/v1/videos" \\
   -H "Authorization: Bearer $FILMGATE_TOKEN" \\
