@@ -39,7 +39,7 @@ describe('the price of a video', () => {
     await quotes(page).getByText('The provider charges about US$0.42.').waitFor()
     assert.equal(await quotes(page).getByText('Free').count(), 0)
     await page.getByLabel('Size').selectOption('3840x2160')
-    await quotes(page).getByText('What the provider charges is unknown.').waitFor()
+    await quotes(page).getByText('The cost at the provider is unknown.').waitFor()
     await page.goto(`${world.service.url}/?model=studio`)
     await quotes(page).getByText('Free').waitFor()
     const client = await world.openAsClient('/?model=kling-3.0')
