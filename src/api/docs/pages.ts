@@ -23,7 +23,8 @@ const sampleFile = new URL('../../../assets/sample.mp4', import.meta.url)
 /** The documentation of the service: the document for programs, and pages for people. */
 export function openPages(routes: readonly Route[], catalog: Catalog) {
   const document = once(() => buildDocument(routes, version()))
-  const json = once(() => JSON.stringify(document()))
+  // All responses share it: anybody may request it very often, and read nothing.
+  const json = once(() => tagged(JSON.stringify(document())))
   const reference = once(() => tagged(renderReference()))
   const sample = once(() => {
     const bytes = readFileSync(sampleFile)
@@ -36,7 +37,7 @@ export function openPages(routes: readonly Route[], catalog: Catalog) {
     async document(request: FastifyRequest, reply: FastifyReply) {
       // Anybody may read it, including pages of other origins that show OpenAPI documents.
       reply.header('access-control-allow-origin', '*').type('application/json; charset=utf-8')
-      return sendTagged(request, reply, tagged(json().replace(exampleAddress, baseOf(request))))
+      return sendTagged(request, reply, json())
     },
     reference: async (request: FastifyRequest, reply: FastifyReply) =>
       sendTagged(request, reply.headers(pageHeaders), reference()),

@@ -94,8 +94,8 @@ const about =
   'the same shape, `Error`; each route lists its codes. OpenAI’s SDKs retry by themselves after 408, 409, 429 and ' +
   'every status from 500.'
 
-/** Where the document is served, this is the address of the service. */
-export const exampleAddress = 'http://127.0.0.1:8484'
+/** In texts that are the same for every client. */
+export const exampleAddress = 'https://YOUR_ADDRESS'
 
 const firstRequest = `## A first request
 
