@@ -78,8 +78,9 @@ const rules: [room: RegExp, may: string[]][] = [
       'src/telemetry/',
       'type:src/outbound.ts',
       'type:src/stores/store.ts',
+      'node:module',
       'node:perf_hooks',
-      'prom-client',
+      'type:prom-client',
     ],
   ],
   [

@@ -1,5 +1,12 @@
-import { Counter, Histogram, type Metric, Registry } from 'prom-client'
+import { createRequire } from 'node:module'
+import type * as promClient from 'prom-client'
 import type { Family } from './families.ts'
+
+// The package as a whole also loads what is not used here, among it OpenTelemetry's API: 80 more modules at each start.
+const load = createRequire(import.meta.url)
+const Registry: typeof promClient.Registry = load('prom-client/lib/registry.js')
+const Counter: typeof promClient.Counter = load('prom-client/lib/counter.js')
+const Histogram: typeof promClient.Histogram = load('prom-client/lib/histogram.js')
 
 type LabelsOf<One extends Family> = { readonly [Name in One['labels'][number]]: string }
 
@@ -55,7 +62,7 @@ export function openInstruments(current: () => (labels: Readonly<Record<string, 
     sampled({ name, help, type }, read) {
       const metric = { name, help, type, get: async () => ({ name, help, type, values: await read() }) }
       // A registry needs no more than this of a metric. Its own gauges can't be without a value.
-      registry.registerMetric(metric as unknown as Metric)
+      registry.registerMetric(metric as unknown as promClient.Metric)
     },
     render() {
       const isCurrent = current()

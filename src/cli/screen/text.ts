@@ -2,7 +2,14 @@
 
 const wide =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}])/u
-const segmenter = new Intl.Segmenter()
+
+/** Created when it is first needed: that takes 10 ms, and the banner of a start is ASCII. */
+let segmenter: Intl.Segmenter | undefined
+
+function charactersOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter()
+  return segmenter.segment(text)
+}
 
 /** C0, DEL, C1, and the marks that change the direction of text. */
 const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
@@ -39,7 +46,7 @@ export function widthOf(text: string): number {
   const bare = withoutColours(text)
   if (/^[\x20-\x7e]*$/.test(bare)) return bare.length
   let width = 0
-  for (const { segment } of segmenter.segment(bare)) width += wide.test(segment) || segment.includes('\ufe0f') ? 2 : 1
+  for (const { segment } of charactersOf(bare)) width += wide.test(segment) || segment.includes('\ufe0f') ? 2 : 1
   return width
 }
 
@@ -49,7 +56,7 @@ export function fit(text: string, width: number): string {
   if (width < 1) return ''
   let kept = ''
   let used = 0
-  for (const { segment } of segmenter.segment(text)) {
+  for (const { segment } of charactersOf(text)) {
     const next = used + widthOf(segment)
     if (next > width - 1) break
     kept += segment
