@@ -11,7 +11,7 @@ import { middle } from './measure.ts'
  * both run each part in turn, so that noise of the machine affects both. Each runs its own bench; if the other one does not
  * have the part, ours runs on its source.
  */
-export interface AgainstBench {
+interface AgainstBench {
   /** The other checkout, with its node_modules. */
   other: string
   folder: string

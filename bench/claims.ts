@@ -4,7 +4,7 @@ import { type Line, median, middle } from './measure.ts'
 import { type ClaimCards, type StoreResult, storeLoad } from './postgres-load.ts'
 import { asQueued, manyTasks } from './postgres-rows.ts'
 
-export interface ClaimBench {
+interface ClaimBench {
   url: string
   rounds: number
   seconds: number

@@ -20,7 +20,7 @@ export interface Costs {
 }
 
 /** CPU seconds of one request. */
-export interface ApiCosts {
+interface ApiCosts {
   submit: { api: number; database: number }
   poll: { api: number; database: number }
 }

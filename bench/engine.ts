@@ -11,7 +11,7 @@ import { type Running, type Simulator, startService, startSimulator } from './wo
  * A whole service in one process, on SQLite, with a simulated provider in another: what a task costs from its submit to its
  * end, how fast finished work is collected, and whether work goes on while clients submit as fast as they can.
  */
-export interface EngineBench {
+interface EngineBench {
   rounds: number
   /** How many tasks each round works off. */
   tasks: number
@@ -30,7 +30,7 @@ const name = 'sim-key'
 const slowMs = 6_000
 /** After that long without work the service has returned its memory. */
 const returnedMs = 15_000
-/** Longer than any part of the bench: a job ends when the simulator is told so. */
+/** Longer than any part of the bench: a job ends when the bench changes the speed of the simulator. */
 const endlessMs = 3_600_000
 
 export async function benchEngine(folder: string, bench: EngineBench): Promise<Line[]> {
@@ -198,7 +198,7 @@ async function benchCollect(world: World, { rounds }: EngineBench): Promise<Line
     ...middle(seconds),
     unit: ' s',
     goal: 3,
-    detail: 'of tiny films, from the moment when the provider has finished them all',
+    detail: 'of tiny videos, from the moment when the provider has finished all of them',
   }
 }
 

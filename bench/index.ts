@@ -29,6 +29,10 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 })
+if (values.store !== 'sqlite' && values.store !== 'postgres')
+  throw new Error(`--store is '${values.store}'. Use sqlite or postgres`)
+if (values.only && (values.soak || values.profile || values.store === 'postgres'))
+  throw new Error('--only selects a part of the bench of the service on SQLite. Leave it out')
 const { rounds, seconds, tasks } = values.quick
   ? { rounds: 3, seconds: 1.5, tasks: 100_000 }
   : { rounds: values.store === 'postgres' ? 5 : 15, seconds: 2, tasks: 1_000_000 }
@@ -52,7 +56,7 @@ interface Found {
   how: string
 }
 
-const compared = `Ratios are medians of ${rounds} repetitions, ours and the limit in turn`
+const compared = `Ratios are medians of usually ${rounds} repetitions, ours and the limit in turn`
 const watched = 'Nothing is compared here: each figure is from one run'
 
 const folder = mkdtempSync(join(tmpdir(), 'filmgate-bench-'))

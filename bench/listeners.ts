@@ -5,10 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { cpuSeconds } from './cpu.ts'
 import type { ClientAnswer, ClientOrder, ListenMode } from './listening-clients.ts'
 import type { ServerAnswer, ServerOrder } from './listening-server.ts'
-import { type Line, middle } from './measure.ts'
+import { type Line, middle, quantile } from './measure.ts'
 import { residentMb } from './processes.ts'
 
-export interface ListenersBench {
+interface ListenersBench {
   /** How many listen at once. */
   clients: number
   rounds: number
@@ -82,11 +82,6 @@ async function startClients({ port, ids, mode }: ClientOrder, notified: Map<stri
       await Promise.all(processes.map((child) => child[Symbol.asyncDispose]()))
     },
   }
-}
-
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
 function startChild<Order extends object, Answer>(file: string) {

@@ -28,7 +28,7 @@ export interface LoadResult {
   refused: number
 }
 
-export async function runLoad(options: LoadOptions): Promise<LoadResult> {
+async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { connections, seconds, requests, beside } = options
   const latencies: number[] = []
   let [bytes, refused] = [0, 0]

@@ -8,10 +8,9 @@ import { simulated } from '../simulators/provider.ts'
 import { startUpstream, type Upstream } from '../simulators/upstream.ts'
 import { loadConfig } from '../src/config.ts'
 import { start } from '../src/main.ts'
-import { quantile } from './listeners.ts'
-import type { Line } from './measure.ts'
+import { type Line, quantile } from './measure.ts'
 
-export interface NewsBench {
+interface NewsBench {
   videos: number
   /** How long the simulated provider takes for each. */
   seconds: number

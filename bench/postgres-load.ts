@@ -10,7 +10,7 @@ import type { Store } from '../src/stores/store.ts'
 import { exampleTask } from './fill.ts'
 
 /** Clients of one store, each of which sends its next call when the last one has returned. Runs in a process of its own. */
-export interface StoreLoad {
+interface StoreLoad {
   url: string
   kind: 'insert' | 'read' | 'claim'
   clients: number

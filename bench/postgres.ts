@@ -14,7 +14,7 @@ import { asQueued, intoTasks, manyTasks, valuesOf } from './postgres-rows.ts'
 import { load, startServer } from './processes.ts'
 import { benchWorkers } from './workers.ts'
 
-export interface PostgresBench {
+interface PostgresBench {
   rounds: number
   seconds: number
   /** Rows to read from, and rows in the queue. */

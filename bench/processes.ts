@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { LoadOptions, LoadResult } from './load.ts'
 import type { ServerKind } from './servers.ts'
 
-export interface RunningServer extends AsyncDisposable {
+interface RunningServer extends AsyncDisposable {
   port: number
   pid: number
 }

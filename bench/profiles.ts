@@ -12,7 +12,7 @@ import { startService, startSimulator } from './worker-processes.ts'
  * What the CPU of a request, of a start and of a poll of a provider is used for, by the profiler of V8. It samples JavaScript and what
  * that calls; a thread is profiled by itself.
  */
-export interface ProfileBench {
+interface ProfileBench {
   seconds: number
   tasks: number
 }

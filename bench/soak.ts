@@ -15,7 +15,7 @@ import { type Running, type Simulator, startService, startSimulator } from './wo
  * Very many tasks through one process of the service, as fast as it completes them: whether its memory, its open files and
  * its scratch files grow, and whether each task is completed once and submitted to the provider once.
  */
-export interface SoakBench {
+interface SoakBench {
   tasks: number
   store: 'sqlite' | 'postgres'
   say: (text: string) => void
@@ -203,7 +203,7 @@ const columns: [title: string, read: (sample: Sample) => number][] = [
   ['tasks done', ({ done }) => done],
   ['a second', ({ perSecond }) => perSecond],
   ['RSS, MB', ({ residentMb }) => residentMb],
-  ['of it own, MB', ({ ownMb }) => ownMb],
+  ['its own, MB', ({ ownMb }) => ownMb],
   ['heap used, MB', ({ heapMb }) => heapMb],
   ['after collection', ({ collectedMb }) => collectedMb],
   ['external, MB', ({ externalMb }) => externalMb],

@@ -13,7 +13,7 @@ import { openSqlite } from '../src/stores/sqlite.ts'
 import { compare, type Line } from './measure.ts'
 import type { ReceiverPorts } from './webhook-receivers.ts'
 
-export interface WebhooksBench {
+interface WebhooksBench {
   rounds: number
   /** How many are delivered in each round. */
   live: number

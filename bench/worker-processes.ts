@@ -19,7 +19,7 @@ export interface Simulator extends Running {
   tell(orders: Orders): Promise<void>
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   data: string
   config: string
   store: string

@@ -15,7 +15,7 @@ import { type Running, type Simulator, startSimulator, startWorker } from './wor
  * too. All share one machine, and one worker fills it: several show what they cost each other. With a quarter of a core for
  * each worker they show whether they scale. How far is calculated from the costs of one task.
  */
-export interface WorkersBench {
+interface WorkersBench {
   url: string
   folder: string
   rounds: number
@@ -26,7 +26,7 @@ export interface WorkersBench {
 }
 
 /** Seconds of CPU, and bytes, for one task or for one more poll of it. */
-export interface Cost {
+interface Cost {
   worker: number
   /** Of the child processes of the worker, which decode videos. */
   children: number

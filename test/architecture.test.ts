@@ -331,7 +331,8 @@ it('every exported name is imported by another file', () => {
   const imported = new Set(
     importers.flatMap(importsOf).flatMap(({ to, names }) => names.map((name) => `${to} ${name}`)),
   )
-  const exported = [...production, ...consoleFiles].flatMap((file) =>
+  const bench = globSync('bench/**/*.ts', { cwd: root })
+  const exported = [...production, ...bench, ...consoleFiles].flatMap((file) =>
     [...textOf(file).matchAll(/^export (?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm)].map(
       ([, name]) => ({ file, name }),
     ),

@@ -23,7 +23,7 @@ export const owners = 1_000
 const liveOf = ({ rows, days }: Sizes) => Math.floor(rows / days / 10)
 
 /** The time at the beginning of an id is its day. */
-export const idAt = (ms: string) => `'video_' || lpad(to_hex((${ms})::bigint), 12, '0')`
+const idAt = (ms: string) => `'video_' || lpad(to_hex((${ms})::bigint), 12, '0')`
 export const beginOf = (day: number) => `video_${(firstMs + day * dayMs).toString(16).padStart(12, '0')}`
 /** When task `n` was created: tasks are spread evenly over the days. */
 const createdAt = ({ rows, days }: Sizes, n: string) => `${firstMs} + (${n} - 1)::bigint * ${days * dayMs} / ${rows}`

@@ -23,7 +23,7 @@ import {
  * Tasks of many days in one table, and in a partition for each day, on one PostgreSQL: what a partition changes for polls,
  * lists, claims, inserts, vacuum and removal. The store does not use partitions yet.
  */
-export interface PartitionBench extends Sizes {
+interface PartitionBench extends Sizes {
   rounds: number
   say: (part: string) => void
 }

@@ -2,7 +2,7 @@ import type { Costs } from '../costs.ts'
 import { type Assumptions, type Demand, demandOf } from './demand.ts'
 
 /** One database and its processes; there are `installations` of them, each with tokens of its own. */
-export interface Plan {
+interface Plan {
   installations: number
   api: number
   workers: number
@@ -30,14 +30,14 @@ export interface Step {
 const [pool, listening] = [8, 1]
 /** The limits of `src/workers/submit.ts` and `src/workers/collect.ts`: at once, in one worker, for one account. */
 const [submits, collects] = [64, 32]
-/** All processes are notified of a task when it is new, when its video can be downloaded, and when it has ended. */
-const notificationsPerTask = 3
-/** A worker decodes as many videos at once as it has cores (`verifiers` in `src/main.ts`): the smallest one, one. */
+/** All processes are notified of a task when it is new, accepted, generated and ended. */
+const notificationsPerTask = 4
+/** A worker decodes as many videos at once as it has cores (`cores` in `src/main.ts`): the smallest one, one. */
 export const decodersOfWorker = 1
 
 const byItself: Plan = { installations: 1, api: 1, workers: 1, databaseCores: 2, pooled: false }
 
-export interface Model {
+interface Model {
   costs: Costs
   given: Assumptions
   /** Child processes of a worker that decode. */
@@ -107,7 +107,7 @@ function usesOf(model: Model, plan: Plan, allPerSecond: number) {
 }
 
 /** How claims go on: processes do not wait for each other, but one at a time claims for an account. */
-export interface Claims {
+interface Claims {
   /** How many tasks can be claimed for one account, by one process after the other. */
   mostPerSecond: number
   /** The time between two rounds of a worker. */

@@ -83,8 +83,8 @@ export function stepRows(steps: readonly Step[], given: Assumptions): string[][]
   return [
     row('tasks a day', ({ tasksPerDay }) => `${tasksPerDay / 1e6} M`),
     row('a second, at the peak', ({ perSecond }) => size(perSecond)),
-    row('first above the target, had nothing changed', ({ before }) => overOf(before, given)),
-    row('first of those that can not be added', ({ before }) =>
+    row('first limit with the configuration before', ({ before }) => overOf(before, given)),
+    row('first limit that more machines do not raise', ({ before }) =>
       overOf(
         before.filter(({ more }) => !more),
         given,

@@ -63,7 +63,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   }
 
   /** Logs that a worker met a problem with an account, or no longer does. */
-  function note(task: Task, { name: worker }: Pick<Worker, 'name'>, decision: Decision): void {
+  function reportOutage(task: Task, { name: worker }: Pick<Worker, 'name'>, decision: Decision): void {
     const met = 'change' in decision ? decision.met : undefined
     const key = outageKey(worker, met?.account ?? task.account)
     // The pause of the account is logged, with its cause.
@@ -130,7 +130,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
     return { at: clock.now(), name, detail: safe(detail) }
   }
 
-  return { entryOf, afterFailure, note, failing, givingUp, disputed, eventOf }
+  return { entryOf, afterFailure, reportOutage, failing, givingUp, disputed, eventOf }
 }
 
 /** Problems of a provider, of the store or of the bucket, and not of one task. */

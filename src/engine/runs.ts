@@ -102,7 +102,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
     }
     // What is measured must not turn a response of a provider into a failure.
     spans.end(span, run.task, { decision })
-    outcomes.note(run.task, worker, decision)
+    outcomes.reportOutage(run.task, worker, decision)
     return decision
   }
 

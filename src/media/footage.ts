@@ -35,7 +35,7 @@ export async function openFootage(path: string): Promise<Footage> {
     rate,
     count: Math.max(1, Math.round((facts.seconds * rate.num) / rate.den)),
     async *pictures(size) {
-      using decoder = await openDecoder(stream)
+      using decoder = await openDecoder(stream, { threads: 2 })
       using filter = FilterAPI.create(`fps=${rate.num}/${rate.den},${scaled(size)}:${colours},setsar=1,format=yuv420p`)
       let seen = false
       try {

@@ -10,7 +10,7 @@ export interface MediaPool extends Media {
   children(): { pid: number; job: JobRequest['kind'] | null }[]
 }
 
-export interface MediaOptions {
+interface MediaOptions {
   clock: Clock
   /** How many films are drawn in parallel. */
   renderers: number

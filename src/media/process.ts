@@ -210,7 +210,7 @@ function watchMemory(clock: Clock, { pid, kill }: { pid: number; kill(): void },
   }
 }
 
-/** Undefined if the system does not report it, or the process has ended. Read at once: it is no file on a disk. */
+/** Undefined if the system does not report it, or the process has ended. Read synchronously: the file is not on a disk. */
 function residentBytes(pid: number): number | undefined {
   try {
     const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []

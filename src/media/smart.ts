@@ -28,8 +28,7 @@ async function readSamples(path: string, limits: VideoLimits): Promise<DecodedVi
   const pictures = stack.use(await openPictures(stream, limits))
   const sounds = new Map<number, Decoder>()
   for (const other of input.streams)
-    if (other.codecpar.codecType === AVMEDIA_TYPE_AUDIO)
-      sounds.set(other.index, stack.use(await openDecoder(other, { threads: 1 })))
+    if (other.codecpar.codecType === AVMEDIA_TYPE_AUDIO) sounds.set(other.index, stack.use(await openDecoder(other)))
   for (const packet of input.packetsSync()) {
     if (!packet) break
     using sample = packet
@@ -50,7 +49,7 @@ async function readSamples(path: string, limits: VideoLimits): Promise<DecodedVi
 
 async function openPictures(stream: Stream, limits: VideoLimits) {
   // Key frames do not depend on each other: more threads would only cost more.
-  const decoder = await openDecoder(stream, { pixels: codedPixels(limits), threads: 1 })
+  const decoder = await openDecoder(stream, { pixels: codedPixels(limits) })
   const isKeyFrame = openAccessUnits(stream.codecpar.extradata)
   const looks = openLooks()
   let [frames, keys, decoded] = [0, 0, 0]

@@ -106,8 +106,7 @@ async function openFrameReader(input: Demuxer, stream: Stream): Promise<FrameRea
 }
 
 async function* decode(input: Demuxer, stream: Stream): AsyncGenerator<Frame, void> {
-  // One thread, so that the pictures of one owner leave the other cores free.
-  using decoder = await openDecoder(stream, { threads: 1 })
+  using decoder = await openDecoder(stream)
   for (const packet of input.packetsSync(stream.index)) {
     if (!packet) break
     using stored = packet

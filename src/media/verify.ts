@@ -71,17 +71,14 @@ interface Track {
   pictures: { times: ReturnType<typeof openTimes>; looks: ReturnType<typeof openLooks> } | null
 }
 
-/**
- * Returns the number of frames, and how they look if that is unusual. With one thread: with two, the decoder lost the errors
- * of some frames, and refused the same file in some runs only.
- */
+/** Returns the number of frames, and how they look if that is unusual. */
 async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: VideoLimits) {
   const cpu = openCpuLimit(limits)
   using stack = new DisposableStack()
   const tracks = new Map<number, Track>()
   for (const stream of input.streams) {
     if (!isVideo(stream) && stream.codecpar.codecType !== AVMEDIA_TYPE_AUDIO) continue
-    const decoder = stack.use(await openDecoder(stream, { pixels: codedPixels(limits), threads: 1 }))
+    const decoder = stack.use(await openDecoder(stream, { pixels: codedPixels(limits) }))
     const pictures = isVideo(stream) ? { times: openTimes(stream, seconds), looks: openLooks() } : null
     tracks.set(stream.index, { decoder, stream, packets: 0, frames: 0, pictures })
   }

@@ -22,8 +22,11 @@ export function openVideo(path: string): Promise<Demuxer> {
   return Demuxer.open(path, { format: 'mov', options: { ignore_editlist: true, max_streams: mostTracks } })
 }
 
-/** The first error ends the decoding, and so does a frame with more pixels than this. */
-export function openDecoder(stream: Stream, { pixels = mostPixels, threads = 2 } = {}): Promise<Decoder> {
+/**
+ * The first error ends the decoding, and so does a frame with more pixels than this. One thread, unless errors do not
+ * matter: with two, the decoder lost the errors of some frames, and refused the same file in some runs only.
+ */
+export function openDecoder(stream: Stream, { pixels = mostPixels, threads = 1 } = {}): Promise<Decoder> {
   const options = isVideo(stream) ? { max_pixels: pixels } : {}
   return Decoder.create(stream, { exitOnError: true, context: { threadCount: threads }, options })
 }
@@ -95,7 +98,7 @@ export function openTimes({ timeBase, startTime }: Stream, seconds: number) {
   return {
     add({ pts, duration }: Packet): void {
       const start = toSeconds(pts - startTime)
-      if (start > seconds + slackSeconds) throw refusal('Its frames have timestamps beyond its duration.')
+      if (start > seconds + slackSeconds) throw refusal('A frame is later than the end of the video.')
       end = Math.max(end, start + toSeconds(duration))
     },
     finish(): void {

@@ -63,7 +63,7 @@ export const collect: Worker = {
   },
 }
 
-/** The request may have asked for that, so it is no failure. */
+/** The request may have asked for that, so the task does not fail. */
 const appearances = {
   black: 'The video looks black in every frame that was checked.',
   frozen: 'The video looks frozen: every frame that was checked shows the same picture.',

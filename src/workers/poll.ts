@@ -160,6 +160,6 @@ function giveUp(task: Task, account: Account, tools: Tools, signal: AbortSignal)
   }
 }
 
-function fail(error: TaskError, now: number): Decision & object {
+function fail(error: TaskError, now: number): Decision {
   return { change: { state: 'failed', error, dueAt: now } }
 }

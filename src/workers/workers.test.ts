@@ -255,8 +255,8 @@ it('collect: a video that does not play is never stored, and fails after two min
   world.tools.media.verify = async () => {
     throw new Problem('unsupported_output', 'not playable')
   }
-  world.tools.bucket.put = async () => assert.fail('it was stored')
   assert.equal((await world.run(storing)).after?.state, 'running')
+  assert.equal(await world.read(`${storing.id}/video.${storing.fence}.mp4`), undefined, 'it was stored')
   await assert.rejects(world.run({ ...storing, missingAt: 880_000 }), { code: 'unsupported_output', retryable: false })
 })
 
