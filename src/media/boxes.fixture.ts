@@ -45,6 +45,30 @@ export function withinMovie(film: Buffer, ...more: readonly Buffer[]): Buffer {
   return Buffer.concat([film.subarray(0, at), box('moov', film.subarray(at + 8, end), ...more), film.subarray(end)])
 }
 
+/** A film with metadata under this many names: a demuxer compares each with all before it. */
+export function withNames(film: Buffer, count: number): Buffer {
+  const numbers = Array.from({ length: count }, (_, index) => index + 1)
+  const names = numbers.map((number) => box('mdta', Buffer.from(`name-${number}`)))
+  const values = numbers.map((number) => {
+    const value = box('    ', box('data', words(1, 0), Buffer.from('v')))
+    value.writeUInt32BE(number, 4)
+    return value
+  })
+  const handler = box('hdlr', words(0, 0), Buffer.from('mdta'), words(0, 0, 0), Buffer.alloc(1))
+  return withinMovie(film, box('meta', handler, box('keys', words(0, count), ...names), box('ilst', ...values)))
+}
+
+/** A header of sound without compression, each number of which is a sample of 4 bytes, in a file that may have as much. */
+export function describedWave(samples: number): { head: Buffer; bytes: number } {
+  const table = box('stbl', box('stts', words(0, 1, samples, 1)), box('stsz', words(0, 4, samples)))
+  const handler = box('hdlr', words(0, 0), Buffer.from('soun'), words(0, 0, 0))
+  const head = Buffer.concat([fileType, box('moov', box('trak', box('mdia', handler, box('minf', table))))])
+  const data = Buffer.alloc(8)
+  data.writeUInt32BE(8 + 4 * samples)
+  data.write('mdat', 4, 'latin1')
+  return { head: Buffer.concat([head, data]), bytes: head.length + 8 + 4 * samples }
+}
+
 export interface Described {
   /** In the box around the header of the stream. */
   size: { width: number; height: number }

@@ -186,6 +186,8 @@ function watchSilence(clock: Clock, { cpuMs, wallMs }: Job['silence'], child: Ch
   }
   async function watch(): Promise<void> {
     while (end === null) {
+      // A clock that was set back must not let it sleep longer.
+      last = Math.min(last, clock.now())
       await clock.sleep(Math.max(checkMs, last + cpuMs - clock.now()), over.signal)
       if (over.signal.aborted) return
       end = endNow()

@@ -47,7 +47,8 @@ async function run(request: JobRequest): Promise<JobResult> {
     }
     case 'verify': {
       const { verify } = await import('./verify.ts')
-      return await verify(request.path, request.how)
+      // Each of its two ways has the time of a job.
+      return await verify(request.path, request.how, () => send({ kind: 'progress', percent: 0 }))
     }
     case 'check': {
       const { checkUpload } = await import('./verify.ts')

@@ -36,6 +36,34 @@ export const word =
       copy.writeUInt32BE(value(copy.readUInt32BE(at)), at)
     })
 
+/** The same for the last box of that name: of the sound, or of the last fragment. */
+export const lastWord =
+  (box: string, after: number, value: (now: number) => number) =>
+  (film: EncodedFilm): Buffer =>
+    changed(film, (copy) => {
+      const at = film.bytes.lastIndexOf(box) + 4 + after
+      copy.writeUInt32BE(value(copy.readUInt32BE(at)), at)
+    })
+
+/** All fragments are later by this many units of time, as in a part of a longer video. */
+export const later =
+  (units: number) =>
+  ({ bytes }: EncodedFilm): Buffer => {
+    const copy = Buffer.from(bytes)
+    for (let at = copy.indexOf('tfdt'); at >= 0; at = copy.indexOf('tfdt', at + 4))
+      copy.writeUInt32BE(copy.readUInt32BE(at + 12) + units, at + 12)
+    return copy
+  }
+
+/** What follows the last frame is cut off: only sound. The length of the box is corrected. */
+export const withoutLastSound = (film: EncodedFilm): Buffer => {
+  const end = Math.max(...film.samples.filter(({ kind }) => kind !== 'sound').map(({ at, size }) => at + size))
+  const rest = Buffer.from(film.bytes.subarray(0, end))
+  const at = rest.indexOf('mdat') - 4
+  rest.writeUInt32BE(rest.length - at, at)
+  return rest
+}
+
 const pick = ({ samples }: EncodedFilm, kind: Sample['kind'], random: Random): Sample => {
   const chosen = samples.filter((sample) => sample.kind === kind)
   const sample = chosen[random(chosen.length)]

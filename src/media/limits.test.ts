@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, truncate, writeFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
-import { described, hiddenFragment, manyTracks, nestedTracks, parameterSet } from './boxes.fixture.ts'
+import {
+  described,
+  describedWave,
+  hiddenFragment,
+  manyTracks,
+  nestedTracks,
+  parameterSet,
+  withNames,
+} from './boxes.fixture.ts'
 import { film, never, temporaryFolder } from './fixtures.ts'
 import type { Media } from './media.ts'
+import { checkMovie } from './movie.ts'
 import { openMedia } from './pool.ts'
 import { filmShades } from './shades.fixture.ts'
 import { codedSize } from './sps.ts'
@@ -105,6 +114,26 @@ test('a child that takes too much memory is killed, its job is not tried again, 
     cause: /the media child took \d+ bytes of memory, and may take 536870912/,
   })
   assert.equal((await check(good)).seconds, 2)
+})
+
+test('a header that takes the demuxer a minute is refused, and the child with it is gone before the next job', async () => {
+  const message = /Its header takes too long to read/
+  await assert.rejects(check(withNames(good, 30_000)), { code: 'unsupported_output', retryable: false, message })
+  assert.equal((await check(good)).seconds, 2)
+})
+
+test('two minutes of sound without compression have millions of samples, which a demuxer reads in blocks', async () => {
+  const noLimits = { ...limits, pixels: 1920 ** 2, boxes: 100, cpuMs: 1_000, code: 'invalid_value' } as const
+  const path = folder.file('wave.mp4')
+  const { head, bytes } = describedWave(120 * 48_000)
+  await writeFile(path, head)
+  await truncate(path, bytes)
+  await checkMovie(path, noLimits)
+  // With times of their own, they would be as many entries.
+  head.writeUInt32BE(2, head.indexOf('stts') + 4 + 12)
+  await writeFile(path, head)
+  await truncate(path, bytes)
+  await assert.rejects(checkMovie(path, noLimits), { message: /It claims to have 5760000 frames and audio samples/ })
 })
 
 test('a system that is out of memory kills a child, and not the service', async () => {

@@ -3,7 +3,7 @@ import { Problem } from '../core/problem.ts'
 import type { Size } from '../core/task.ts'
 import type { VideoLimits } from './media.ts'
 import { codedSize } from './sps.ts'
-import { mostTracks, refusal } from './video.ts'
+import { type Listed, mostTracks, refusal } from './video.ts'
 
 /*
  * The boxes of a video are checked against limits before a demuxer or a decoder sees the file: those trust the boxes and
@@ -11,9 +11,14 @@ import { mostTracks, refusal } from './video.ts'
  */
 
 interface Track {
+  id: number
   kind: string
   seconds: number
   samples: number
+  /** All samples have one size, so there is no table of them. */
+  isUniform: boolean
+  /** Each sample lasts one unit of time. */
+  isPlain: boolean
   /** The largest frame in its boxes, and the largest in the headers of the stream itself, in whole blocks. */
   size: Size
   coded: Size
@@ -21,6 +26,8 @@ interface Track {
 
 /** Two minutes of sound have at most this many. The demuxer allocates 50 bytes for each that a file claims to have. */
 const mostSamples = 2_000_000
+/** In sound without compression, a sample is one number of the wave. The demuxer reads this many at once. */
+const plainAtOnce = 1024
 /** Frames are coded in blocks of 16 lines, or of 32 if they are interlaced: 1080 lines take 1088. */
 const block = 32
 const headerBytes = 64 * 1024
@@ -28,41 +35,80 @@ const headerBytes = 64 * 1024
 const indexBytes = 32 + 65_535 * 12
 
 /** Throws `unsupported_output`, or the code of the limits if the video exceeds them. */
-export async function checkMovie(path: string, limits: VideoLimits): Promise<void> {
+export async function checkMovie(path: string, limits: VideoLimits): Promise<Listed> {
   await using file = await open(path)
   const { size: bytes } = await file.stat()
   const tracks: Track[] = []
-  let samples = 0
+  const fragments: Fragments = { track: 0, samples: 0, listed: new Map() }
   for await (const box of walkBoxes(file, bytes, limits.boxes)) {
     if (box.name === 'trak') tracks.push(newTrack())
     if (tracks.length > mostTracks) throw refusal(`It has more than ${mostTracks} tracks.`)
     if (box.name === 'cmov') throw refusal('Its header is compressed. Save it without header compression.')
     if (box.name === 'sidx' && box.parent === '') await checkIndex(file, box, bytes)
-    // A fragment does not repeat the header of its track, which does not matter for the sum.
-    samples += await readTrack(file, box, tracks.at(-1), bytes)
+    await readFragment(file, box, fragments)
+    const track = tracks.at(-1)
+    if (track) await readTrack(file, box, track, bytes)
+    const samples = tracks.reduce((all, one) => all + allocatedFor(one), fragments.samples)
     if (samples > mostSamples) throw tooManySamples(samples)
   }
   for (const track of tracks) if (track.kind === 'vide') checkLimits(track, limits)
+  const listed = new Map(fragments.listed)
+  for (const track of tracks) if (!track.isUniform) listed.set(track.id, track.samples + (listed.get(track.id) ?? 0))
+  return listed
 }
 
 function newTrack(): Track {
   const none = () => ({ width: 0, height: 0 })
-  return { kind: '', seconds: 0, samples: 0, size: none(), coded: none() }
+  return { id: 0, kind: '', seconds: 0, samples: 0, isUniform: false, isPlain: false, size: none(), coded: none() }
 }
 
-/** Adds the content of the box to the track. Returns the number of samples that the box adds to the file. */
-async function readTrack(file: FileHandle, box: Box, track: Track | undefined, bytes: number): Promise<number> {
-  if (box.name === 'trun') return (await readBytes(file, box.start, 8)).readUInt32BE(4)
-  if (!track) return 0
+function allocatedFor({ kind, isUniform, isPlain, samples }: Track): number {
+  return kind === 'soun' && isUniform && isPlain ? Math.ceil(samples / plainAtOnce) : samples
+}
+
+interface Fragments {
+  /** The id of the track that the latest fragment belongs to. */
+  track: number
+  samples: number
+  listed: Map<number, number>
+}
+
+/** A fragment names its track, and lists its samples. */
+async function readFragment(file: FileHandle, { name, start }: Box, fragments: Fragments): Promise<void> {
+  if (name !== 'tfhd' && name !== 'trun') return
+  const value = (await readBytes(file, start, 8)).readUInt32BE(4)
+  if (name === 'tfhd') {
+    fragments.track = value
+    return
+  }
+  fragments.samples += value
+  fragments.listed.set(fragments.track, value + (fragments.listed.get(fragments.track) ?? 0))
+}
+
+/** Adds the content of the box to the track. */
+async function readTrack(file: FileHandle, box: Box, track: Track, bytes: number): Promise<void> {
+  if (box.name === 'tkhd') track.id = await readTrackId(file, box)
+  if (box.name === 'stts') track.isPlain = await isPlain(file, box)
   if (box.name === 'hdlr' && box.parent === 'mdia')
     track.kind = (await readBytes(file, box.start, 12)).toString('latin1', 8)
   if (box.name === 'mdhd') track.seconds = Math.max(track.seconds, await readSeconds(file, box))
   if (box.parent === 'stsd') grow(track.size, await readFrameSize(file, box))
   if (box.name === 'avcC') for (const size of await readCodedSizes(file, box)) grow(track.coded, size)
-  if (box.name !== 'stsz' && box.name !== 'stz2') return 0
-  const samples = await countSamples(file, box, bytes)
-  track.samples += samples
-  return samples
+  if (box.name !== 'stsz' && box.name !== 'stz2') return
+  const { count, isUniform } = await countSamples(file, box, bytes)
+  track.samples += count
+  track.isUniform = isUniform
+}
+
+async function readTrackId(file: FileHandle, { start }: Box): Promise<number> {
+  const head = await readBytes(file, start, 24)
+  return head.readUInt32BE(head.readUInt8(0) === 1 ? 20 : 12)
+}
+
+async function isPlain(file: FileHandle, { start }: Box): Promise<boolean> {
+  const head = await readBytes(file, start, 16)
+  const [entries, duration] = [head.readUInt32BE(4), head.readUInt32BE(12)]
+  return entries === 1 && duration === 1
 }
 
 function grow(size: Size, { width, height }: Size): void {
@@ -100,18 +146,19 @@ async function readCodedSizes(file: FileHandle, { start, end }: Box): Promise<Si
 }
 
 /** Samples have one size for all, or a table of sizes. Together they cannot be larger than the file. */
-async function countSamples(file: FileHandle, { name, start, end }: Box, bytes: number): Promise<number> {
+async function countSamples(file: FileHandle, { name, start, end }: Box, bytes: number) {
   const head = await readBytes(file, start, 12)
   const each = name === 'stsz' ? head.readUInt32BE(4) : 0
   const count = head.readUInt32BE(8)
-  if (count > mostSamples) throw tooManySamples(count)
-  let sum = each * count
-  if (each === 0 && name === 'stsz') {
+  const isUniform = each > 0
+  if (!isUniform && count > mostSamples) throw tooManySamples(count)
+  let data = each * count
+  if (!isUniform && name === 'stsz') {
     const table = await readBytes(file, start + 12, Math.min(count * 4, Math.max(0, end - start - 12)))
-    for (let at = 0; at + 4 <= table.length; at += 4) sum += table.readUInt32BE(at)
+    for (let at = 0; at + 4 <= table.length; at += 4) data += table.readUInt32BE(at)
   }
-  if (sum > bytes) throw refusal('It claims to have more data than the file contains.')
-  return count
+  if (data > bytes) throw refusal('It claims to have more data than the file contains.')
+  return { count, isUniform }
 }
 
 /** The index of a fragmented file has the length of each fragment: it shows whether the last ones are missing. */

@@ -6,7 +6,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../core/clock.ts'
 import { Problem } from '../core/problem.ts'
-import type { ChildMessage, JobRequest, JobResult } from './protocol.ts'
+import { type ChildMessage, type JobRequest, type JobResult, stillBusy } from './protocol.ts'
 
 /** One process that runs `child.ts`. */
 export interface Child {
@@ -145,8 +145,10 @@ function converse(running: Running, request: JobRequest, onProgress: (percent: n
   const listen = (message: ChildMessage) => {
     try {
       if (message.kind === 'done') resolve(message.value)
-      else if (message.kind === 'failed') reject(problemOf(message))
-      else onProgress(message.percent)
+      else if (message.kind === 'failed') {
+        reject(problemOf(message))
+        if (message.problem.cause === stillBusy) kill()
+      } else onProgress(message.percent)
     } catch (thrown) {
       // The caller's listener failed, not the child. The rest of the job is not needed.
       reject(thrown)

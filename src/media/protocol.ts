@@ -21,6 +21,9 @@ export type ChildMessage =
 // biome-ignore lint/suspicious/noConfusingVoidType: one of the jobs has no result.
 export type JobResult = DecodedVideo | DrawnFilm | Uint8Array | void
 
+/** The cause of a problem after which the child still works on its job, and can't be interrupted: it is killed. */
+export const stillBusy = 'the demuxer is still reading the header'
+
 /** Where a film is written until it is complete. */
 export function partOf(film: Film): string {
   return `${film.path}.part`

@@ -46,7 +46,7 @@ describe('without decoding every frame', () => {
   for (const name of names)
     it(`a whole video has the same facts as decoded: ${name}`, async () => {
       const path = await write((await open(name)).bytes)
-      const facts = await verifySmart(path, noLimits)
+      const facts = await verifySmart(path, noLimits, new Map())
       assert.notEqual(facts, null)
       assert.deepEqual(facts, await verify(path, { mode: 'full' }))
     })
@@ -54,7 +54,7 @@ describe('without decoding every frame', () => {
   it('a film of studio has the same facts as decoded, in a child', async () => {
     const path = folder.file('studio.mp4')
     await media.render(film(path, { seconds: 2 }), () => {}, never)
-    assert.notEqual(await verifySmart(path, noLimits), null)
+    assert.notEqual(await verifySmart(path, noLimits, new Map()), null)
     assert.deepEqual(await media.verify(path, 'alice', never, { mode: 'smart' }), {
       seconds: 2,
       size: { width: 320, height: 180 },
@@ -69,7 +69,7 @@ describe('without decoding every frame', () => {
     let refused = 0
     for (let place = at + 100; place < at + size; place += 701) {
       const path = await write(changed(whole, (copy) => copy.writeUInt8(copy.readUInt8(place) ^ 0x7f, place)))
-      assert.notEqual(await verifySmart(path, noLimits), null)
+      assert.notEqual(await verifySmart(path, noLimits, new Map()), null)
       await verify(path, { mode: 'full' }).catch(() => {
         refused += 1
       })
@@ -90,12 +90,12 @@ describe('what looks wrong is left to a decoder of all frames', () => {
       changed(whole, (copy) => copy.writeUInt8(copy.readUInt8(at + 3) ^ 1, at + 3)),
       changed(whole, (copy) => copy.fill(0x55, next.at + 100, next.at + 300)),
     ])
-      assert.equal(await verifySmart(await write(damaged), noLimits), null)
+      assert.equal(await verifySmart(await write(damaged), noLimits, new Map()), null)
   })
 
   it('a video that is unusual, but sound, is accepted', async () => {
     const path = await write((await open('H.264, interlaced')).bytes)
-    assert.equal(await verifySmart(path, noLimits), null)
+    assert.equal(await verifySmart(path, noLimits, new Map()), null)
     assert.equal((await verify(path, { mode: 'smart' })).seconds, 2)
   })
 })

@@ -9,9 +9,11 @@ import { checkFrames, checkMovie, checkSeconds, codedPixels, exceeding } from '.
 import { verifySmart } from './smart.ts'
 import {
   isVideo,
+  type Listed,
   mostPixels,
   mostSide,
   openDecoder,
+  openSound,
   openTimes,
   openVideo,
   pictureTrack,
@@ -32,30 +34,36 @@ const resultLimits: VideoLimits = {
 }
 
 /** `smart` falls back to `full` for a video that it is not sure of, so both refuse with the same messages. */
-export async function verify(path: string, { mode, limits }: Verification): Promise<DecodedVideo> {
+export async function verify(
+  path: string,
+  { mode, limits }: Verification,
+  onFallback = () => {},
+): Promise<DecodedVideo> {
   const all = { ...resultLimits, ...limits, pixels: Math.min(limits?.pixels ?? mostPixels, mostPixels) }
-  await checkMovie(path, all)
-  const found = mode === 'smart' ? await verifySmart(path, all) : null
-  return found ?? (await decode(path, all))
+  const listed = await checkMovie(path, all)
+  if (mode === 'full') return await decode(path, all, listed)
+  const found = await verifySmart(path, all, listed)
+  if (found) return found
+  onFallback()
+  return await decode(path, all, listed)
 }
 
 export async function checkUpload(path: string, limits: UploadLimits): Promise<DecodedVideo> {
   const others = { pixels: limits.side ** 2, boxes: 10_000, cpuMs: 5_000, code: 'invalid_value' } as const
   const all = { ...limits, ...others }
-  await checkMovie(path, all)
-  return await decode(path, all)
+  return await decode(path, all, await checkMovie(path, all))
 }
 
 /**
  * Decodes every frame and all sound: a probe reads only the header, and would not notice a file that was cut in the
  * middle. Throws `unsupported_output`, or the code of the limits.
  */
-function decode(path: string, limits: VideoLimits): Promise<DecodedVideo> {
+function decode(path: string, limits: VideoLimits, listed: Listed): Promise<DecodedVideo> {
   return reading(async () => {
     await using input = await openVideo(path)
     const { stream, facts } = pictureTrack(input)
     checkSeconds(facts.seconds, limits)
-    const { frames, looks } = await decodeAll(input, facts, limits)
+    const { frames, looks } = await decodeAll(input, { facts, limits, listed })
     return { ...facts, frameRate: rateOf(stream, frames / facts.seconds), ...(looks && { looks }) }
   })
 }
@@ -67,12 +75,19 @@ interface Track {
   stream: Stream
   packets: number
   frames: number
-  /** Only of the video track. */
+  /** Either of them, as the track has pictures or sound. */
   pictures: { times: ReturnType<typeof openTimes>; looks: ReturnType<typeof openLooks> } | null
+  sound: ReturnType<typeof openSound> | null
+}
+
+interface Decoding {
+  facts: Facts
+  limits: VideoLimits
+  listed: Listed
 }
 
 /** Returns the number of frames, and how they look if that is unusual. */
-async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: VideoLimits) {
+async function decodeAll(input: Demuxer, { facts: { seconds, size }, limits, listed }: Decoding) {
   const cpu = openCpuLimit(limits)
   using stack = new DisposableStack()
   const tracks = new Map<number, Track>()
@@ -80,7 +95,8 @@ async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: Video
     if (!isVideo(stream) && stream.codecpar.codecType !== AVMEDIA_TYPE_AUDIO) continue
     const decoder = stack.use(await openDecoder(stream, { pixels: codedPixels(limits) }))
     const pictures = isVideo(stream) ? { times: openTimes(stream, seconds), looks: openLooks() } : null
-    tracks.set(stream.index, { decoder, stream, packets: 0, frames: 0, pictures })
+    const sound = pictures ? null : openSound(stream, listed)
+    tracks.set(stream.index, { decoder, stream, packets: 0, frames: 0, pictures, sound })
   }
   for (const packet of input.packetsSync()) {
     if (!packet) break
@@ -89,13 +105,14 @@ async function decodeAll(input: Demuxer, { seconds, size }: Facts, limits: Video
     if (!track) continue
     track.packets += 1
     track.pictures?.times.add(stored)
+    track.sound?.add(stored)
     take(track, track.decoder.decodeAllSync(stored))
     if (track.pictures) checkFrames(track.packets, limits)
     cpu.check(stored.size, track.pictures ? size.width * size.height : 0)
     // Lets the event loop run, which notices the end of the parent.
     await new Promise((resolve) => setImmediate(resolve))
   }
-  for (const track of tracks.values()) finish(track)
+  for (const track of tracks.values()) finish(track, listed)
   const video = [...tracks.values()].find(({ pictures }) => pictures !== null)
   return { frames: video?.frames ?? 0, looks: video?.pictures?.looks.result(seconds) }
 }
@@ -107,12 +124,13 @@ function take(track: Track, frames: Iterable<Frame>): void {
   }
 }
 
-function finish(track: Track): void {
+function finish(track: Track, listed: Listed): void {
   track.decoder.flushSync()
   take(track, track.decoder.flushFramesSync())
+  track.sound?.finish(track.frames)
   if (!track.pictures) return
-  // The header has the number of frames. In a fragmented file it does not, and each packet must give a frame.
-  const promised = Math.max(Number(track.stream.nbFrames), track.packets, 1)
+  // A fragmented file has no number of frames in its header. Each packet must give a frame.
+  const promised = Math.max(Number(track.stream.nbFrames), listed.get(track.stream.id) ?? 0, track.packets, 1)
   if (track.frames < promised) throw refusal(`Only ${track.frames} of ${promised} frames are in it.`)
   track.pictures.times.finish()
 }

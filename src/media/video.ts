@@ -1,5 +1,6 @@
 import { Decoder, Demuxer } from 'node-av/api'
 import {
+  AV_CODEC_ID_AAC,
   AV_CODEC_ID_H264,
   AV_DISPOSITION_ATTACHED_PIC,
   AV_PKT_DATA_DISPLAYMATRIX,
@@ -9,6 +10,7 @@ import { avGetCodecName, type Packet, type Stream } from 'node-av/lib'
 import { Problem } from '../core/problem.ts'
 import type { Size } from '../core/task.ts'
 import type { DecodedVideo } from './media.ts'
+import { stillBusy } from './protocol.ts'
 
 /** Far more than any model generates. A hostile header could claim gigabytes. */
 export const mostSide = 8192
@@ -16,10 +18,28 @@ export const mostSide = 8192
 export const mostPixels = 8192 * 4352
 export const mostTracks = 16
 
-export function openVideo(path: string): Promise<Demuxer> {
-  // Only this demuxer: a hostile file must not select a playlist format that opens other files or addresses. Edit lists
-  // are ignored, because they hide frames, and every stored frame must decode.
-  return Demuxer.open(path, { format: 'mov', options: { ignore_editlist: true, max_streams: mostTracks } })
+/** How many samples the file lists, by the id of their track. A demuxer leaves out those that it can't read. */
+export type Listed = ReadonlyMap<number, number>
+
+/** Reading the largest headers takes a tenth of this. */
+const headerCpuMs = 3_000
+
+/** A hostile header of a megabyte takes the demuxer a minute. Nothing can interrupt it: then its process is killed. */
+export async function openVideo(path: string): Promise<Demuxer> {
+  const begun = process.cpuUsage()
+  const { promise: tooLong, reject } = Promise.withResolvers<never>()
+  const watch = setInterval(() => {
+    const { user, system } = process.cpuUsage(begun)
+    if ((user + system) / 1000 > headerCpuMs) reject(refusal('Its header takes too long to read.', stillBusy))
+  }, 100)
+  try {
+    // Only this demuxer: a hostile file must not select a playlist format that opens other files or addresses. Edit lists
+    // are ignored, because they hide frames, and every stored frame must decode.
+    const options = { ignore_editlist: true, max_streams: mostTracks }
+    return await Promise.race([Demuxer.open(path, { format: 'mov', options }), tooLong])
+  } finally {
+    clearInterval(watch)
+  }
 }
 
 /**
@@ -74,10 +94,13 @@ function shownSize({ width, height }: Size, matrix: Buffer | null): Size {
   return isOnItsSide ? { width: height, height: width } : { width, height }
 }
 
-function secondsOf(stream: Stream): number | null {
-  const { num, den } = stream.timeBase
+function secondsOf({ duration, startTime, nbFrames, timeBase: { num, den } }: Stream): number | null {
+  const toSeconds = (ticks: bigint) => (Number(ticks) * num) / den
   // Without a duration in the header of the track the value is the lowest possible number.
-  return stream.duration > 0n ? (Number(stream.duration) * num) / den : null
+  if (duration <= 0n) return null
+  // Fragments may be a part of a longer video, with its times: then the value is where they end.
+  const isPart = nbFrames === 0n && toSeconds(startTime) > mostMissingSeconds
+  return toSeconds(isPart ? duration - startTime : duration)
 }
 
 /** The rate in the header is exact if frames are evenly spaced. A fragmented file may not have one. */
@@ -101,10 +124,33 @@ export function openTimes({ timeBase, startTime }: Stream, seconds: number) {
       if (start > seconds + slackSeconds) throw refusal('A frame is later than the end of the video.')
       end = Math.max(end, start + toSeconds(duration))
     },
-    finish(): void {
-      const missing = seconds - end
-      if (missing <= Math.max(mostMissingSeconds, mostMissingShare * seconds)) return
-      throw refusal(`Its frames end after ${Number(end.toFixed(2))} of ${Number(seconds.toFixed(2))} seconds.`)
+    finish: () => requireEnd('frames', end, seconds),
+  }
+}
+
+/** Compares what is read of a track of sound with what the file lists. */
+export function openSound(stream: Stream, listed: Listed) {
+  const { timeBase, codecpar } = stream
+  const toSeconds = (ticks: bigint) => (Number(ticks) * timeBase.num) / timeBase.den
+  const seconds = secondsOf(stream) ?? 0
+  // FFmpeg divides the samples of some other codecs into frames of its own.
+  const promised = codecpar.codecId === AV_CODEC_ID_AAC ? (listed.get(stream.id) ?? 0) : 0
+  let [packets, read] = [0, 0]
+  return {
+    add({ duration }: Packet): void {
+      packets += 1
+      read += toSeconds(duration)
+    },
+    /** `frames` is how many were decoded. Throws `unsupported_output` if a part is missing. */
+    finish(frames: number): void {
+      if (packets < promised) throw refusal(`Only ${packets} of ${promised} samples of its sound are in it.`)
+      requireEnd('sound', frames === 0 ? 0 : read, seconds)
     },
   }
+}
+
+function requireEnd(what: 'frames' | 'sound', end: number, seconds: number): void {
+  if (seconds - end <= Math.max(mostMissingSeconds, mostMissingShare * seconds)) return
+  const verb = what === 'frames' ? 'end' : 'ends'
+  throw refusal(`Its ${what} ${verb} after ${Number(end.toFixed(2))} of ${Number(seconds.toFixed(2))} seconds.`)
 }
