@@ -41,6 +41,8 @@ export async function benchAgainst(bench: AgainstBench): Promise<string> {
   if (!['bench/index.ts', 'node_modules'].every((name) => existsSync(join(other, name))))
     throw new Error(`--against is '${other}'. Use the folder of another checkout, with its node_modules`)
   if (!(rounds >= 1)) throw new Error('--rounds must be a number from 1')
+  // A run takes long, and a checkout may change meanwhile.
+  const versions = `Before is ${versionOf(other)}, after is ${versionOf(here)}.`
   const roots = { before: copyOf(other, join(folder, 'before')), after: copyOf(here, join(folder, 'after')) }
   const mixed = copyOf(other, join(folder, 'mixed'))
   rmSync(join(mixed, 'bench'), { recursive: true })
@@ -61,7 +63,7 @@ export async function benchAgainst(bench: AgainstBench): Promise<string> {
       }
     }
   const failed = [...failures].map((failure) => `- ${failure}\n`).join('')
-  return [`Before is ${versionOf(other)}, after is ${versionOf(here)}.`, toTable(found), failed].join('\n\n').trimEnd()
+  return [versions, toTable(found), failed].join('\n\n').trimEnd()
 }
 
 const toLogged = ({ name, value, unit }: Figure) => `  ${name}: ${value}${unit}\n`
