@@ -91,7 +91,13 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
     [
       record({ ...running, deletedAt: 4 }),
       { was: { ...running, deletedAt: 4 } },
-      ['decide running due 1 start by 0 free'],
+      ['decide running due 1 start by 1 free'],
+    ],
+    // Its bytes could not be removed: it is tried again later. A queued task is due by `start_by`.
+    [
+      record({ ...queued, deletedAt: 4, dueAt: 60 }),
+      { was: { ...queued, deletedAt: 4, startBy: 0 } },
+      ['decide queued due 60 start by 60 free', free],
     ],
     [record(held, { opened }), { was: { ...queued, deletedAt: 4 } }, ['lost']],
     [
@@ -117,16 +123,27 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       { was: { ...held, startedAt: 5 }, attempts: { a: 'open' } },
       ['decide running due 1 start by 900 free', 'update attempts a accepted'],
     ],
-    // It was accepted, and its task goes on without it.
-    [
+    // It was accepted, which the process that decides did not know: the task is due again, and goes on with that.
+    ...[
       record({ ...queued, attempt: 'a', attempts: 1 }, { fact: fact('abandoned') }),
-      { was: held, attempts: { a: 'accepted' } },
-      ['decide queued due 1 start by 900 free', 'update attempts a orphan', free],
-    ],
-    [
+      record(failed, { fact: fact('refused') }),
+      record(held, { events }),
       record({ ...held, attempt: 'b' }, { opened, keepsLease: true }),
+    ].map((mutation): [Mutation, World, string[]] => [
+      mutation,
       { was: held, attempts: { a: 'accepted' } },
-      ['decide held due 100 start by 900 kept', 'insert attempts b open', 'update attempts a orphan'],
+      ['lost', 'update tasks t 0 0'],
+    ]),
+    [
+      record(running),
+      { was: { ...held, startedAt: 5 }, attempts: { a: 'accepted' } },
+      ['decide running due 1 start by 900 free'],
+    ],
+    // A deleted task does not go on with it.
+    [
+      record({ ...failed, deletedAt: 4 }),
+      { was: { ...held, deletedAt: 4 }, attempts: { a: 'accepted' } },
+      ['decide failed due 1 start by 1 free', 'update attempts a orphan', free],
     ],
     // Its process got no response to the commit that opened it, and never sent it.
     [
@@ -158,7 +175,10 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         [{ was: failed, attempts: { a: 'open' } }, ['update attempts a orphan']],
         [{ was: { ...held, attempt: 'b' }, attempts: { a: 'open' } }, ['update attempts a orphan']],
         [{ attempts: { a: 'abandoned' } }, ['update attempts a orphan']],
-        [{ was: held, attempts: { a: 'refused' } }, []],
+        // Another process repeated the attempt.
+        [{ was: held, attempts: { a: 'refused' } }, ['update attempts a accepted']],
+        [{ was: failed, attempts: { a: 'refused' } }, ['update attempts a orphan']],
+        [{ was: held, attempts: { a: 'orphan' } }, []],
         [{ was: held }, []],
       ] as [World, string[]][]
     ).map(([world, writes]): [Mutation, World, string[]] => [
@@ -268,7 +288,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       record({ ...failed, deletedAt: 4 }),
       { was: { ...running, price, deletedAt: 4 } },
       [
-        'decide failed due 1 start by 0 free',
+        'decide failed due 1 start by 1 free',
         free,
         'insert entries t cost a cost p 2',
         'insert entries t cost a providers p -2',

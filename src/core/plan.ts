@@ -132,8 +132,7 @@ export function needsOf(mutations: readonly Mutation[], tasks: Before['tasks']):
     if (fact) needs.attempts.push(fact.id)
     const was = tasks.get(mutation.task)
     if (!was) continue
-    const dropped = droppedAttempt(was, task)
-    if (dropped !== null && dropped !== fact?.id) needs.attempts.push(dropped)
+    if (was.state === 'held' && was.attempt !== null && was.attempt !== fact?.id) needs.attempts.push(was.attempt)
     // For an owner without endpoints this costs one lookup in an index.
     const kind = noticeOf(was, task)
     if (kind && eventTypeOf(kind)) needs.owners.push(task.owner)
@@ -177,6 +176,7 @@ const statement = (
 const statements = {
   decided: statement('update', 'tasks', 'id', 'leased', ...mutableColumns),
   due: statement('update', 'tasks', 'id', 'due_at'),
+  handedBack: statement('update', 'tasks', 'id', 'leased', 'due_at'),
   hidden: statement('update', 'tasks', 'id', 'deleted_at', 'due_at', 'start_by'),
   heldAgain: statement(
     'update',
@@ -218,6 +218,10 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
   const isGone = opened !== undefined && was?.deletedAt !== null
   if (!was || !hasLease(was, task.fence) || isGone)
     return { isApplied: false, writes: fact && !isFactFenced ? planFact(task.id, fact, before) : [] }
+  if (isOvertaken(entry, was, before)) {
+    const handBack = write(statements.handedBack, task.id, 0, 0)
+    return { isApplied: false, writes: [handBack, ...(fact && !isFactFenced ? planFact(task.id, fact, before) : [])] }
+  }
   const kind = noticeOf(was, task)
   // A deleted task keeps no lease: its holder would go on with work that no client needs.
   const keepsLease = (entry.keepsLease ?? false) && was.deletedAt === null
@@ -238,10 +242,21 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
   }
 }
 
+/**
+ * The decision ends the wait for an attempt, or goes on waiting, and another process has recorded meanwhile that the attempt
+ * was accepted. The next claim continues with that.
+ */
+function isOvertaken({ task }: DecisionRecord, was: TaskBefore, { attempts }: Before): boolean {
+  if (was.state !== 'held' || was.attempt === null || was.deletedAt !== null) return false
+  return attempts.get(was.attempt)?.state === 'accepted' && task.state !== 'running'
+}
+
 /** A task that keeps its lease is due when that ends. A task that was deleted meanwhile is due at once. */
 function planTask({ task, keepsLease }: { task: Task; keepsLease: boolean }, was: TaskBefore): Write {
-  const startBy = was.deletedAt === null ? task.startBy : 0
-  const dueAt = keepsLease ? was.dueAt : was.deletedAt === task.deletedAt ? task.dueAt : 0
+  // A deleted task that is queued is due by `start_by`: at once, and later if its bytes could not be removed.
+  const isKnown = was.deletedAt === task.deletedAt
+  const startBy = was.deletedAt === null ? task.startBy : isKnown ? (task.dueAt ?? 0) : 0
+  const dueAt = keepsLease ? was.dueAt : isKnown ? task.dueAt : 0
   return write(statements.decided, task.id, Number(keepsLease), ...toMutable({ ...task, startBy, dueAt }))
 }
 
@@ -288,7 +303,9 @@ function planFact(task: string, fact: AttemptFact, before: Before): Write[] {
 
 /** The first response stays: a later one only fills in what was unknown. Undefined if nothing changes. */
 function learn(fact: AttemptFact, was: AttemptState | undefined, isAwaited: boolean): AttemptFact | undefined {
-  if (was !== 'open' && was !== 'abandoned') return undefined
+  // A repeat of an attempt may be accepted, although the first request was refused or not sent.
+  const isOpen = was === 'open' || was === 'abandoned' || (was === 'refused' && fact.state === 'accepted')
+  if (!isOpen) return undefined
   if (fact.state === 'accepted' && (was === 'abandoned' || !isAwaited)) return { ...fact, state: 'orphan' }
   return fact.state === 'open' ? { ...fact, state: was } : fact
 }

@@ -29,7 +29,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
   }
 
   /** Secrets are cut out of what people read. An operation stays as it is: its provider must recognise it. */
-  function entryOf(before: Task, { change, fact, note, warning, releasesSlots }: Step): DecisionRecord {
+  function entryOf(before: Task, { change, fact, isFactFenced, note, warning, releasesSlots }: Step): DecisionRecord {
     const task = apply(before, change)
     if (warning) log.warn(warning[0], { ...taskFields(task), account: task.account, detail: warning[1] })
     const events = safe(eventsOf(before, task, clock.now(), warning ?? note))
@@ -38,6 +38,7 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
       events,
       releasesSlots: releasesSlots ?? false,
       ...(fact && { fact: { ...fact, problem: safe(fact.problem) } }),
+      ...(isFactFenced && { isFactFenced }),
     }
   }
 

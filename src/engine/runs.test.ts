@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Attempt } from '../core/attempt.ts'
 import { manualClock } from '../core/clock.fixture.ts'
+import { Problem } from '../core/problem.ts'
 import type { Task } from '../core/task.ts'
 import { newTask } from '../stores/contract.ts'
 import type { Decision, Worker } from '../workers/worker.ts'
@@ -28,11 +29,16 @@ const attemptOf = (id: string): Attempt => ({
   problem: null,
 })
 
-/** Runs of one worker on a store that accepts every decision, and then says that every lease is lost. */
+const lost = 'lost'
+
+/** Runs of one worker on a store that accepts every decision, and then says that the leases of two tasks are lost. */
 function openWorld(run: Worker['run'], tasks = [task], record = async () => true) {
   const clock = manualClock()
   const log = { info() {}, warn() {}, error: assert.fail }
-  const store = { record, renew: async (leases: unknown) => leases }
+  const store = {
+    record,
+    renew: async (leases: { id: string }[]) => leases.filter(({ id }) => id === task.id || id === lost),
+  }
   const random = (count: number) => new Uint8Array(count)
   const options = {
     store,
@@ -57,7 +63,7 @@ function openWorld(run: Worker['run'], tasks = [task], record = async () => true
   const lane: WorkerLane = { worker, where: { state: 'fetching' }, lagMs: 0, hasBacklog: false }
   const begin = (one: Task) => runs.begin(one, lane)
   for (const one of tasks) begin(one)
-  return { runs, begin, ended: ended.promise }
+  return { runs, begin, clock, ended: ended.promise }
 }
 
 it('a warning of a worker is logged, and is in the timeline', async () => {
@@ -118,18 +124,34 @@ it('`afterwards` is not aborted by a renewal that overtook the decision', async 
   assert.equal(wasAborted, false)
 })
 
-/** Runs that commit an attempt, and send it when the test says so. `leaves`: they say when it is sent. */
-function openSending({ leaves = true } = {}) {
+interface SendingOptions {
+  /** They say when the request is sent. */
+  leaves?: boolean
+  isOpen?: (id: string) => boolean
+}
+
+/** Runs that commit an attempt, and send it when the test says so. */
+function openSending({ leaves = true, isOpen = () => true }: SendingOptions = {}) {
   const order: string[] = []
+  const refused: string[] = []
+  const openedAt = new Map<string, number>()
   const sends = new Map<string, () => void>()
   const world = openWorld(async ({ id }, _tools, action): Promise<Decision> => {
-    await action.commit({ dueAt: null }, attemptOf(id))
-    order.push(id)
-    await new Promise<void>((resolve) => sends.set(id, resolve))
-    if (leaves) action.leave()
+    const refuse = (thrown: unknown) => void refused.push(`${id} ${Problem.from(thrown).code}`)
+    const committed = await action.commit({ dueAt: null }, attemptOf(id), () => isOpen(id)).catch(refuse)
+    if (committed) {
+      order.push(id)
+      openedAt.set(id, committed.attempt.openedAt)
+      await new Promise<void>((resolve) => sends.set(id, resolve))
+      try {
+        if (leaves) action.leave()
+      } catch (thrown) {
+        refuse(thrown)
+      }
+    }
     return { change: { state: 'queued', dueAt: null } }
   }, [])
-  return { world, order, sends, settle: () => new Promise((resolve) => setImmediate(resolve)) }
+  return { world, order, refused, openedAt, sends, settle: () => new Promise((resolve) => setImmediate(resolve)) }
 }
 
 /** How many attempts may be committed and unsent. */
@@ -159,4 +181,46 @@ it('a run that ends while it waits for its turn takes none', async () => {
   sends.get('0')?.()
   await settle()
   assert.deepEqual(order, [...ids.slice(0, most), ids[most + 1]])
+})
+
+it('an attempt is opened when its turn comes', async () => {
+  const { world, openedAt, sends, settle } = openSending()
+  for (let at = 0; at <= most; at += 1) world.begin({ ...task, id: String(at), dueAt: 1_000 })
+  await settle()
+  world.clock.advance(500)
+  sends.get('0')?.()
+  await settle()
+  assert.deepEqual([openedAt.get('0'), openedAt.get(String(most))], [0, 500])
+})
+
+it('a request is not sent after the lease of its task ended, and is sent if that was renewed', async () => {
+  const { world, refused, sends, settle } = openSending()
+  world.begin({ ...task, id: 'late', dueAt: 1_000 })
+  await settle()
+  world.clock.advance(1_000)
+  sends.get('late')?.()
+  await settle()
+  assert.deepEqual(refused, ['late storage_unavailable'])
+
+  const renewing = openSending()
+  renewing.world.begin({ ...task, id: 'renewed', dueAt: 1_000 })
+  renewing.world.begin({ ...task, id: lost, dueAt: 1_000 })
+  await renewing.settle()
+  await renewing.world.runs.renew()
+  renewing.world.clock.advance(1_000)
+  for (const send of renewing.sends.values()) send()
+  await renewing.settle()
+  assert.deepEqual(renewing.refused, [`${lost} storage_unavailable`])
+})
+
+it('no attempt is committed for a connection that closed while it waited for its turn', async () => {
+  const closed = new Set<string>()
+  const { world, order, refused, sends, settle } = openSending({ isOpen: (id) => !closed.has(id) })
+  for (let at = 0; at <= most + 1; at += 1) world.begin({ ...task, id: String(at) })
+  await settle()
+  closed.add(String(most))
+  sends.get('0')?.()
+  await settle()
+  assert.deepEqual(refused, [`${most} provider_unreachable`])
+  assert.equal(order.at(-1), String(most + 1))
 })

@@ -25,6 +25,8 @@ interface Run {
   decided: boolean
   /** The decision is written, so there is no lease any more. */
   written: boolean
+  /** When its lease ends, unless it is renewed: then another process may have taken the task over. */
+  leaseUntil: number
   /** Its turn to commit an attempt and send it. */
   turn?: Disposable
   done: Promise<void>
@@ -41,6 +43,11 @@ export interface Runs {
 }
 
 class LeaseLost extends Error {}
+
+function leaseEnded(): Problem {
+  const message = 'The request was not sent: the lease of the task ended before.'
+  return new Problem('storage_unavailable', message, { retryable: true })
+}
 
 /**
  * How many attempts may be committed and not yet sent. Each waits for the writes of the others, and a machine that crashes
@@ -171,12 +178,23 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
       rivals: (attempt, since, limit) => store.rivals(attempt, since, limit),
       attempts: () => store.attempts(task.id),
       leave() {
+        // This process may have been stopped since the commit: another one may have sent a request for this task.
+        if (clock.now() >= run.leaseUntil) throw leaseEnded()
         unsent.strike(task.id)
         run.turn?.[Symbol.dispose]()
       },
-      async commit(change, opened) {
+      async commit(change, attempt, isOpen = () => true) {
         run.turn = await turns.take(task.owner, abort.signal)
+        // Its wait for the turn may have been longer than the provider keeps a connection without a request.
+        if (!isOpen()) {
+          run.turn[Symbol.dispose]()
+          throw new Problem('provider_unreachable', 'The connection was closed before the request was sent.', {
+            retryable: true,
+          })
+        }
         const after = apply(task, change)
+        // The search for an unknown outcome is limited in time, counted from here: the request leaves after the turn.
+        const opened = { ...attempt, openedAt: clock.now() }
         const { id, number, account, upstreamModel } = opened
         const detail = { attempt: id, number, account, model: upstreamModel }
         const entry: DecisionRecord = {
@@ -194,7 +212,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
         }
         meter?.opened(account)
         run.task = after
-        return after
+        return { task: after, attempt: opened }
       },
     }
   }
@@ -213,6 +231,8 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
         abort: new AbortController(),
         decided: false,
         written: false,
+        // A claim makes a task due when its lease ends.
+        leaseUntil: task.dueAt ?? 0,
         done: Promise.resolve(),
       }
       active.add(run)
@@ -234,10 +254,10 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
       const now = clock.now()
       const lostLeases = leases.length === 0 ? [] : await store.renew(leases, now + leaseMs)
       renewedAt = now
-      for (const { id, fence } of lostLeases) {
-        const lost = runs.find(({ task }) => task.id === id && task.fence === fence)
-        if (lost && !lost.decided && !lost.worker.persists) lost.abort.abort()
-      }
+      const isLost = ({ task }: Run) => lostLeases.some(({ id, fence }) => task.id === id && task.fence === fence)
+      for (const run of runs)
+        if (!isLost(run)) run.leaseUntil = now + leaseMs
+        else if (!run.decided && !run.worker.persists) run.abort.abort()
     },
   }
 }

@@ -46,10 +46,10 @@ type Departure = NonNullable<Parameters<Upstream['send']>[3]>
 /** The attempt is committed between the connection and the request. Neither its time nor its failure is the provider's. */
 function withoutCommit(departure: Departure, measurement: Measurement): Departure {
   return {
-    async ready() {
+    async ready(isOpen) {
       const resume = measurement.pause()
       try {
-        await departure.ready()
+        await departure.ready(isOpen)
       } catch (thrown) {
         measurement.isOurFault = true
         throw thrown

@@ -75,17 +75,21 @@ for (const how of ['end', 'resetAndDestroy'] as const)
         return socket
       },
     })
+    const open: (boolean | undefined)[] = []
     const departure = {
-      async ready() {
+      async ready(isOpen?: () => boolean) {
         const peer = await accepted.promise
-        const closed = once(sockets[0] as Socket, 'close')
+        const closed = new Promise((resolve) => sockets[0]?.once('close', resolve))
+        open.push(isOpen?.())
         peer[how]()
         await closed
+        open.push(isOpen?.())
       },
       leave: () => assert.fail('it left'),
     }
     const sent = outbound.upstream(`http://127.0.0.1:${port}`).send('/', job, never, departure)
     await assert.rejects(sent, unreachable)
+    assert.deepEqual(open, [true, false])
     await outbound[Symbol.asyncDispose]()
     server.close()
   })

@@ -41,8 +41,8 @@ export interface Upstream {
 
 /** Called before a request is sent. If one of them throws, the request is not sent. */
 interface Departure {
-  /** The connection is open, and no byte has been sent. */
-  ready(): Promise<void>
+  /** The connection is open, and no byte has been sent. `isOpen`: whether it still is. */
+  ready(isOpen?: () => boolean): Promise<void>
   /** Called right before the write. Not called if the request was aborted before. */
   leave(): void
 }
@@ -149,10 +149,11 @@ class GuardedUpstream {
     let socket: Socket | undefined
     try {
       if (kind === 'fetch' && init.method === 'GET') return await this.#get(target, request, stop.signal)
-      socket = await connect(target, this.#context, stop.signal)
+      const opened = await connect(target, this.#context, stop.signal)
+      socket = opened
       // Prepared before the departure, so that only a write follows it.
-      const exchange = new Exchange(socket, request, exchangeDeadlines(this.#context.deadlines), stop.signal)
-      await departure?.ready()
+      const exchange = new Exchange(opened, request, exchangeDeadlines(this.#context.deadlines), stop.signal)
+      await departure?.ready(() => !opened.destroyed && !opened.readableEnded)
       exchange.send(() => departure?.leave())
       const head = await exchange.head()
       this.#see(head.headers)

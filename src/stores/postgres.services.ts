@@ -11,7 +11,7 @@ import { newEndpoint } from './contract/webhooks.ts'
 import { cardOf, decide, newTask, queueClaim, sent, take } from './contract/world.ts'
 import { testStore } from './contract.ts'
 import { openDatabase } from './postgres/database.ts'
-import { queueLock } from './postgres/migrate.ts'
+import { queueLock, submitLock } from './postgres/migrate.ts'
 import { openPostgresTransfer } from './postgres/transfer.ts'
 import { openPostgres, type PostgresOptions, type PostgresStore } from './postgres.ts'
 import { assertNoScan } from './quickest.fixture.ts'
@@ -171,6 +171,49 @@ it('the COMMIT of a transaction may take as long as its statements', async () =>
   await database.write((query) => query('INSERT INTO slow VALUES (1)'), 10_000)
   assert.equal((await database.read('SELECT id FROM slow')).length, 1)
   await wipe()
+})
+
+/** Another transaction, which keeps its locks until the end of the test. */
+async function locking(statement: string, values: unknown[]): Promise<AsyncDisposable> {
+  const client = new pg.Client(server.url)
+  await client.connect()
+  await client.query('BEGIN')
+  await client.query(statement, values)
+  return { [Symbol.asyncDispose]: () => client.end() }
+}
+
+/** Whether each was fulfilled, or why not. */
+async function outcomesOf(changes: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const outcomes = await Promise.allSettled(changes)
+  return outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : outcome.reason.code))
+}
+
+it('fails only the change of a task that another transaction has locked', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  const tasks = [await sent(store, '1', 'a'), await sent(store, '2', 'b'), await sent(store, '3', 'c')]
+  await using _other = await locking('SELECT FROM tasks WHERE id = $1 FOR UPDATE', [newTask('2').id])
+  const changes = tasks.map((task) => store.record(decide(task, { state: 'running' })))
+  assert.deepEqual(await outcomesOf(changes), [true, 'storage_unavailable', true])
+})
+
+it('fails only the submits of an owner that another transaction has locked', async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using _other = await locking('SELECT pg_advisory_xact_lock($1::int, hashtext($2))', [submitLock, 'bob'])
+  const submits = ['alice', 'bob', 'carol'].map((owner, at) => store.insert(newTask(String(at), { owner }), [], 10))
+  assert.deepEqual(await outcomesOf(submits), [undefined, 'storage_unavailable', undefined])
+})
+
+it('a transaction sees what was committed while it waited, whatever the default of the database', async () => {
+  await wipe()
+  const url = new URL(server.url)
+  url.searchParams.set('options', '-c default_transaction_isolation=serializable')
+  for (const address of [url.href, pooler.url]) {
+    await using database = await openDatabase(address)
+    const isolation = () => database.write((query) => query('SHOW transaction_isolation'))
+    assert.deepEqual(await isolation(), [{ transaction_isolation: 'read committed' }])
+  }
 })
 
 it('a deletion waits for no other task', async () => {

@@ -97,7 +97,7 @@ function action(task: Task, held = { task }, attempt = openAttempt(task), known:
     async commit(change, opened) {
       await known.onCommit?.(opened)
       held.task = apply(held.task, change)
-      return held.task
+      return { task: held.task, attempt: opened }
     },
   }
 }

@@ -148,6 +148,32 @@ describe('a submit', () => {
     assert.deepEqual([after?.state, factOf(decision)?.state], ['queued', 'refused'])
   })
 
+  it('whose refusal is recorded only with the lease where another process may have repeated it under its key', async () => {
+    const refused = { blame: 'request', problem: new Problem('content_policy', 'no swords') } as const
+    const isFenced = async (provider: Partial<Provider>) => {
+      const { run } = await worldOf({ ...provider, submit: sends({ refused }) })
+      const { decision } = await run(queued)
+      assert.equal(factOf(decision)?.state, 'refused')
+      return 'isFactFenced' in decision
+    }
+    assert.equal(await isFenced({ recovery: 'key' }), true)
+    assert.equal(await isFenced({ recovery: 'lookup', refusesDuplicates: true }), true)
+    assert.equal(await isFenced({ recovery: 'lookup' }), false)
+    assert.equal(await isFenced({ recovery: 'none' }), false)
+  })
+
+  it('that was not sent because the lease ended does not pause its account', async () => {
+    const send: Upstream['send'] = async (_path, _init, _signal, departure) => {
+      await departure?.ready()
+      throw new Problem('storage_unavailable', 'The lease ended.', { retryable: true })
+    }
+    const { run, account } = await worldOf({ submit: sends({ operation: 'op' }) }, { upstream: { send } as Upstream })
+    const before = account.health
+    const { after, decision } = await run(queued)
+    assert.deepEqual([after?.state, factOf(decision)?.state], ['queued', 'refused'])
+    assert.deepEqual(account.health, before)
+  })
+
   it('is held if the error is of another request, because it may have been sent', async () => {
     const { run } = await worldOf({ submit: sends(unreachable) })
     const { after, decision } = await run(queued)

@@ -55,13 +55,11 @@ export const submit: Worker = {
     }
     const request = await requestOf(task, upstreamModel, tools)
     const change = { state: 'held', attempt: attempt.id, attempts: attempt.number, dueAt: null } as const
-    const commit = async () => {
+    const commit = async (isOpen?: () => boolean) => {
       // It may have been removed, drained or changed while the request was prepared.
       const current = tools.accounts.get(account.name)
       if (!current || !acceptsTasks(current) || current.keyVersion !== account.keyVersion) throw unavailable()
-      // The search for an unknown outcome is limited in time, counted from here.
-      const opened = { ...attempt, openedAt: tools.clock.now() }
-      return { attempt: opened, task: await action.commit(change, opened) }
+      return action.commit(change, attempt, isOpen)
     }
     return send({ task, attempt, account, request, tools, signal }, { commit, leave: action.leave })
   },
@@ -120,7 +118,7 @@ interface Sending extends AttemptSearch {
 /** Commits a new attempt, at the last moment before its request is sent. */
 interface Opening {
   /** Returns the task and its attempt as they were committed. */
-  commit(): Promise<Opened>
+  commit(isOpen?: () => boolean): Promise<Opened>
   leave(): void
 }
 
@@ -167,8 +165,9 @@ function modelAt({ task, account }: Sending): string {
   return `${task.card} at ${account.name}`
 }
 
-/** This machine can't open another connection: the account is not paused for other processes because of that. */
+/** This machine can't open another connection, or its lease ended: the account is not paused because of that. */
 function isOurs({ code, cause }: Problem): boolean {
+  if (code === 'storage_unavailable') return true
   return code === 'provider_unreachable' && Problem.from(cause).code === 'storage_unavailable'
 }
 
@@ -182,10 +181,10 @@ function trackSend(opening: Opening | null) {
   let opened: Opened | undefined
   let failure: { thrown: unknown } | undefined
   let mayHaveLeft = opening === null
-  const commit = async () => {
+  const commit = async (isOpen?: () => boolean) => {
     if (!opening) return
     try {
-      opened = await opening.commit()
+      opened = await opening.commit(isOpen)
     } catch (thrown) {
       failure = { thrown }
       throw thrown
@@ -261,14 +260,17 @@ function refuse(
 
 /** A refusal before the commit has no attempt to be recorded on. */
 function refusalOf(
-  { attempt, tools }: Sending,
+  { attempt, account, tools }: Sending,
   problem: Problem,
   name: string,
   departure: SentAttempt,
 ): DecisionExtras {
   const error = errorForOperator(problem)
   const fact = departure.isCommitted() && attemptFact(attempt.id, 'refused', error, tools.clock.now())
-  return { note: [name, error.message], ...(fact && { fact }) }
+  const { recovery, refusesDuplicates } = account.provider
+  // Without the lease, another process may have repeated the same attempt by now, and the provider may accept that.
+  const isFenced = recovery === 'key' || refusesDuplicates
+  return { note: [name, error.message], ...(fact && { fact, ...(isFenced && { isFactFenced: true as const }) }) }
 }
 
 const notSent = 'attempt not sent'

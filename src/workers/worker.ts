@@ -46,11 +46,15 @@ export interface Action {
   /** The last attempt of a held task; null in every other state. */
   readonly attempt: Attempt | null
   /**
-   * Writes a change and its new attempt, keeps the lease, and returns the changed task. Throws if the lease was lost. Few
-   * attempts may be committed and unsent at once, so this may wait until others call `leave`.
+   * Writes a change and its new attempt, keeps the lease, and returns both as they were written. Throws if the lease was lost,
+   * or `provider_unreachable` if the connection is no longer open. Few attempts may be committed and unsent at once, so this
+   * may wait until others call `leave`.
    */
-  commit(change: Change, opened: Attempt): Promise<Task>
-  /** Called right before the request is sent. Throws if the note of it can't be written: then nothing may be sent. */
+  commit(change: Change, attempt: Attempt, isOpen?: () => boolean): Promise<{ task: Task; attempt: Attempt }>
+  /**
+   * Called right before the request is sent. Throws if the lease has ended, or the note of it can't be written: then nothing
+   * may be sent.
+   */
   leave(): void
   /** The operations among these that already belong to an attempt of the account. */
   bound(account: string, operations: readonly string[]): Promise<ReadonlySet<string>>
@@ -61,8 +65,9 @@ export interface Action {
 }
 
 export interface DecisionExtras {
-  /** What was learnt about the attempt. It is recorded even if the lease is lost. */
+  /** What was learnt about the attempt. It is recorded even if the lease is lost, unless it is fenced. */
   fact?: AttemptFact
+  isFactFenced?: true
   /** The task may be held for long: its slots go to other tasks. */
   releasesSlots?: true
   /** An entry for the timeline, in addition to the change of state. */

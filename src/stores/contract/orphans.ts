@@ -150,12 +150,14 @@ function testSettled(world: StoreWorld): void {
 
 function testOverlooked(world: StoreWorld): void {
   for (const state of ['failed', 'queued'] as const)
-    it(`makes an orphan of an accepted attempt whose task becomes ${state} by a process that did not know it yet`, async () => {
+    it(`keeps an accepted attempt whose task becomes ${state} by a process that did not know it yet`, async () => {
       await using store = await fresh(world)
       const { old, next } = await inherited(store)
       await store.record(decide(old, { state: 'running' }, accepted('a')))
-      assert.ok(await store.record(decide(next, { state }, { fact: factOf('a', 'abandoned') })))
-      assert.equal(await stateOf(store, 'a'), 'orphan')
+      assert.equal(await store.record(decide(next, { state }, { fact: factOf('a', 'abandoned') })), false)
+      assert.equal(await stateOf(store, 'a'), 'accepted')
+      const [due] = await store.claim({ ...held, limit: 1, now: 150, leaseUntil: 300 })
+      assert.equal(due?.id, old.id)
     })
 
   it('makes an orphan of an accepted attempt whose task is held for another by then', async () => {

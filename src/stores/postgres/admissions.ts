@@ -1,15 +1,14 @@
 import { planAdmissions } from '../../core/plan.ts'
-import { Problem } from '../../core/problem.ts'
 import { problemOf, type QueueCounts } from '../../core/quotas.ts'
 import { type Admission, type Counter, counterKey, countersOf } from '../../core/spend.ts'
 import type { Task } from '../../core/task.ts'
 import { type ItemResult, openBatches } from './batch.ts'
 import type { Database } from './database.ts'
-import { CommitUnknown } from './failures.ts'
+import { CommitUnknown, isAway } from './failures.ts'
 import { insertStatement } from './inserts.ts'
 import { submitLock } from './migrate.ts'
 import { execute, lockScopes } from './mutations.ts'
-import type { Query } from './session.ts'
+import { aloneMs, type Query } from './session.ts'
 
 /** A new task that a limit of its owner may not allow. */
 type Submit = Admission & { task: Task }
@@ -33,17 +32,23 @@ export function openAdmissions(database: Database, counts: QueueCounts): (submit
   )
 }
 
-/** If the database refuses a task, each is inserted by itself, so that the others succeed. */
-async function admitAll(tools: Tools, submits: readonly Submit[], again = false): Promise<ItemResult<void>[]> {
+interface Try {
+  /** After a COMMIT without a response. */
+  again?: boolean
+  withinMs?: number | undefined
+}
+
+/** If a task is refused, or waits too long for a lock, each is inserted by itself, so that the others succeed. */
+async function admitAll(tools: Tools, submits: readonly Submit[], attempt: Try = {}): Promise<ItemResult<void>[]> {
+  const { again = false, withinMs } = attempt
   try {
-    return await tools.database.write((query) => admit(query, tools.counts, submits, again))
+    return await tools.database.write((query) => admit(query, tools.counts, submits, again), withinMs)
   } catch (error) {
-    if (error instanceof CommitUnknown && !again) return admitAll(tools, submits, true)
-    if (submits.length === 1 || Problem.from(error).code === 'storage_unavailable')
-      return submits.map(() => ({ error }))
+    if (error instanceof CommitUnknown && !again) return admitAll(tools, submits, { again: true, withinMs })
+    if (submits.length === 1 || isAway(error)) return submits.map(() => ({ error }))
     const results: ItemResult<void>[] = []
     // One after the other: the first of them take what the limits allow.
-    for (const submit of submits) results.push(...(await admitAll(tools, [submit], again)))
+    for (const submit of submits) results.push(...(await admitAll(tools, [submit], { again, withinMs: aloneMs })))
     return results
   }
 }

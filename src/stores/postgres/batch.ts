@@ -1,4 +1,4 @@
-import { Problem } from '../../core/problem.ts'
+import { isAway } from './failures.ts'
 
 /** The result of one item. */
 export type ItemResult<Result> = { value: Result } | { error: unknown }
@@ -39,7 +39,7 @@ export function openBatches<Item, Result>(
     inFlight.delete(batch)
     // Items that wait for an unavailable database fail now: each further try would take as long again.
     const [first] = outcomes
-    if (first && 'error' in first && Problem.from(first.error).code === 'storage_unavailable')
+    if (first && 'error' in first && isAway(first.error))
       for (const { reject } of waiting.splice(0)) reject(first.error)
     batch.forEach(({ resolve, reject }, at) => {
       const outcome = outcomes[at] ?? { error: new Error('the batch has no result for this item') }

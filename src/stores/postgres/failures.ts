@@ -50,6 +50,17 @@ export function isDead(error: unknown): boolean {
  */
 const unavailable = /^(25006|40|53|55P03|57)/
 
+/** Another transaction holds a row or an owner that this one needs: what needs neither can still be written. */
+export function isConflict(problem: unknown): boolean {
+  const { cause } = problem as Error
+  return cause instanceof Error && /^(55P03|40P01|40001)$/.test((cause as Failure).code ?? '')
+}
+
+/** The database can't write anything now. */
+export function isAway(error: unknown): boolean {
+  return Problem.from(error).code === 'storage_unavailable' && !isConflict(error)
+}
+
 export function toProblem(error: unknown): unknown {
   if (error instanceof Problem) return error
   const { code = '', constraint } = error as Failure

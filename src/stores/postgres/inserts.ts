@@ -6,8 +6,8 @@ import { queueTask, type Task } from '../../core/task.ts'
 import { type ItemResult, openBatches } from './batch.ts'
 import type { DatabaseClock } from './clock.ts'
 import type { Database } from './database.ts'
-import { CommitUnknown, isDuplicate } from './failures.ts'
-import { patienceMs, type Query } from './session.ts'
+import { CommitUnknown, isAway, isDuplicate } from './failures.ts'
+import { aloneMs, patienceMs, type Query } from './session.ts'
 
 /** Inserts new tasks, many in one statement. */
 export function openInserts(database: Database, clock: DatabaseClock): (task: Task) => Promise<void> {
@@ -49,18 +49,15 @@ function insertText(filled: readonly number[]): string {
     WHERE statement_timestamp() < to_timestamp($2::float8 / 1000) RETURNING 1`
 }
 
-/** The limit of the second try, after one without a response. Both leave time for an error response within 2 s. */
-const repeatMs = 350
-
 /** If a task is refused, each is inserted by itself, so that the others succeed. */
 async function insertAll(tools: Tools, tasks: readonly Task[], again = false): Promise<ItemResult<void>[]> {
   const { database, clock } = tools
-  const [startedAt, withinMs] = [clock.now(), again ? repeatMs : patienceMs]
+  const [startedAt, withinMs] = [clock.now(), again ? aloneMs : patienceMs]
   try {
     const { text, json } = insertStatement(tasks)
     const inserted = await database.run(text, [json, startedAt + withinMs], withinMs)
     if (inserted.length > 0) return tasks.map(() => ({ value: undefined }))
-    if (again || clock.now() - startedAt > repeatMs)
+    if (again || clock.now() - startedAt > aloneMs)
       throw Problem.ofStorage(new Error('the database received the statement too late'))
     // The response was quick, so the clock of the database has changed.
     await clock.measure()
@@ -70,7 +67,7 @@ async function insertAll(tools: Tools, tasks: readonly Task[], again = false): P
     // After a COMMIT of unknown outcome an existing row is our own: ids have 144 random bits.
     if (tasks.length === 1 && again && isDuplicate(error)) return [{ value: undefined }]
     // An unavailable database fails each of them.
-    if (tasks.length === 1 || Problem.from(error).code === 'storage_unavailable') return tasks.map(() => ({ error }))
+    if (tasks.length === 1 || isAway(error)) return tasks.map(() => ({ error }))
     return (await Promise.all(tasks.map((task) => insertAll(tools, [task], again)))).flat()
   }
 }

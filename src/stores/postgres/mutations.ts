@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
 import { operationKey } from '../../core/attempt.ts'
 import { type Before, type Mutation, needsOf, planOf, type StatementShape, type Write } from '../../core/plan.ts'
-import { Problem } from '../../core/problem.ts'
 import { attemptBeforeColumns, beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { Json } from '../../core/task.ts'
 import { type ItemResult, openBatches } from './batch.ts'
 import type { Database } from './database.ts'
-import { CommitUnknown } from './failures.ts'
-import type { Query } from './session.ts'
+import { CommitUnknown, isAway } from './failures.ts'
+import { aloneMs, type Query } from './session.ts'
 
 /**
  * Changes of tasks, many in one transaction. Returns whether each of them was applied. A deletion is a transaction of
@@ -22,20 +21,23 @@ export function openMutations(database: Database): (mutation: Mutation) => Promi
     mutation.verb === 'delete' ? (await mutateOnce(database, [mutation])).has(mutation) : inBatches(mutation)
 }
 
-/** If a change is refused, each is written by itself, so that the others succeed. */
-async function mutateAll(database: Database, mutations: readonly Mutation[]): Promise<ItemResult<boolean>[]> {
+/** If a change is refused, or waits too long for a lock, each is written by itself, so that the others succeed. */
+async function mutateAll(
+  database: Database,
+  mutations: readonly Mutation[],
+  withinMs?: number,
+): Promise<ItemResult<boolean>[]> {
   const outcomes = new Map<Mutation, ItemResult<boolean>>()
   for (const batch of oneForEachTask(mutations)) {
     try {
-      const held = await mutateOnce(database, batch)
+      const held = await mutateOnce(database, batch, { withinMs })
       for (const mutation of batch) outcomes.set(mutation, { value: held.has(mutation) })
     } catch (error) {
       // An unavailable database fails each of them, and their facts have to be kept elsewhere soon.
-      if (batch.length === 1 || Problem.from(error).code === 'storage_unavailable')
-        for (const mutation of batch) outcomes.set(mutation, { error })
+      if (batch.length === 1 || isAway(error)) for (const mutation of batch) outcomes.set(mutation, { error })
       else
         for (const mutation of batch)
-          for (const outcome of await mutateAll(database, [mutation])) outcomes.set(mutation, outcome)
+          for (const outcome of await mutateAll(database, [mutation], aloneMs)) outcomes.set(mutation, outcome)
     }
   }
   return mutations.map((mutation) => outcomes.get(mutation) ?? { error: new Error('the change was not written') })
@@ -56,13 +58,13 @@ function oneForEachTask(mutations: readonly Mutation[]): Mutation[][] {
 async function mutateOnce(
   database: Database,
   mutations: readonly Mutation[],
-  again = false,
+  { again = false, withinMs }: { again?: boolean; withinMs?: number | undefined } = {},
 ): Promise<ReadonlySet<Mutation>> {
   try {
-    return await database.write((query) => (again ? writeRest(query, mutations) : write(query, mutations)))
+    return await database.write((query) => (again ? writeRest(query, mutations) : write(query, mutations)), withinMs)
   } catch (error) {
     if (!(error instanceof CommitUnknown) || again) throw error
-    return mutateOnce(database, mutations, true)
+    return mutateOnce(database, mutations, { again: true, withinMs })
   }
 }
 
@@ -93,7 +95,9 @@ function isDone(mutation: Mutation, row: Row | undefined): boolean {
   switch (mutation.verb) {
     case 'record': {
       const { task, keepsLease = false, opened } = mutation.entry
-      if (opened) return (row?.opened as string[] | undefined)?.includes(opened.id) ?? false
+      // If another process has the task by now, the attempt must not be sent.
+      const isOurs = row?.fence === task.fence && row.leased === true
+      if (opened) return isOurs && ((row?.opened as string[] | undefined)?.includes(opened.id) ?? false)
       return row?.fence === task.fence && row.leased === keepsLease && (!keepsLease || row.state === task.state)
     }
     case 'remove':

@@ -9,13 +9,19 @@ export type Query<Found = Row> = (text: string, values?: readonly unknown[]) => 
 /** How long to wait for a response of the database, so that a client gets 503 within 2 s. */
 export const patienceMs = 1_000
 
+/** For one item of a batch that failed, and for a second try: both leave time for an error response within 2 s. */
+export const aloneMs = 350
+
+/** A statement that waits for a lock must fail for that reason, not because it took too long. */
+const lockShare = 0.8
+
 /**
  * The limits of the database. Without them each statement that we give up on would keep its locks there, and a process
  * that is paused inside a transaction would hold its locks for ever.
  */
 export const bounds = {
   statement_timeout: patienceMs,
-  lock_timeout: patienceMs,
+  lock_timeout: lockShare * patienceMs,
   idle_in_transaction_session_timeout: 5_000,
 }
 
@@ -31,11 +37,7 @@ interface Session {
 export const direct: Session = {
   alone: (client, statement) => send(client, { ...statement, named: true }),
   transact: (client, work, withinMs) =>
-    transact(
-      client,
-      { begin: withinMs === patienceMs ? 'BEGIN' : boundedBegin(withinMs), named: true, withinMs },
-      work,
-    ),
+    transact(client, { begin: withinMs === patienceMs ? begin : boundedBegin(withinMs), named: true, withinMs }, work),
 }
 
 /** Behind a pooler each transaction may have another connection, so settings last for one transaction. */
@@ -66,8 +68,11 @@ export async function isPooled(connect: () => Promise<Client>): Promise<boolean>
   }
 }
 
+/** Whatever the default of the database: each statement must see what was committed while it waited for a lock. */
+const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+
 const boundedBegin = (withinMs: number) =>
-  `BEGIN; SET LOCAL statement_timeout = ${withinMs}; SET LOCAL lock_timeout = ${withinMs};
+  `${begin}; SET LOCAL statement_timeout = ${withinMs}; SET LOCAL lock_timeout = ${lockShare * withinMs};
    SET LOCAL idle_in_transaction_session_timeout = ${bounds.idle_in_transaction_session_timeout}`
 
 export interface Statement {
@@ -105,11 +110,11 @@ function statementName(text: string): string {
 
 async function transact<Result>(
   client: PoolClient,
-  { begin, named, withinMs }: { begin: string; named?: boolean; withinMs: number },
+  { begin: first, named, withinMs }: { begin: string; named?: boolean; withinMs: number },
   work: (query: Query) => Promise<Result>,
 ): Promise<Result> {
   // Not awaited: it is sent together with the first statement.
-  const begun = client.query(begin)
+  const begun = client.query(first)
   begun.catch(() => {})
   let result: Result
   try {
