@@ -307,7 +307,8 @@ it('time, chance, the environment, the network and the exit belong to one place 
   const owners: [what: RegExp, owners: RegExp][] = [
     [/\bDate\.now\(|new Date\(\)|performance\.now/, /^src\/(main|cli\/terminal)\.ts$/],
     [/\bMath\.random\(/, /^$/],
-    [/(?<!request\.raw\.)\bset(Timeout|Interval)\(/, /^src\/(main|outbound\/watch|cli\/terminal)\.ts$/],
+    // The media child watches itself.
+    [/(?<!request\.raw\.)\bset(Timeout|Interval)\(/, /^src\/(main|outbound\/watch|cli\/terminal|media\/video)\.ts$/],
     [/\bprocess\.env\b|\{ env\b.*\} = process\b/, /^src\/cli\/terminal\.ts$/],
     [/(?<![.\w])fetch\(|from 'node:https?'|getBuiltinModule|from 'undici'/, /^src\/(outbound|cli\/client)/],
     // The media child ends itself when its parent is gone.

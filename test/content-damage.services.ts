@@ -53,7 +53,7 @@ it('bytes that change on the way are found by the checksum of the storage, also 
   const direct = await openS3({ ...storage, prefix, forcePathStyle: true })
   const endpoint = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
   const proxied = await openS3({ ...storage, endpoint, prefix, forcePathStyle: true })
-  const server = await serveContent({ ...direct, open: proxied.open }, 'proxy', 3_000_000)
+  const server = await serveContent({ ...direct, open: proxied.open }, 'proxy', { length: 3_000_000 })
   test.after(() => server.stop())
   const get = () => fetch(`${server.url}${server.path}`, { headers: { authorization } })
   assert.ok(server.video.equals(Buffer.from(await (await get()).arrayBuffer())))

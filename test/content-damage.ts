@@ -79,7 +79,7 @@ export function testDamage(open: () => Promise<Place>): void {
 
   const serving = (length: number, act: (server: ContentServer, place: Place) => Promise<void>) => async () => {
     const place = await open()
-    const server = await serveContent(place.bucket, 'proxy', length)
+    const server = await serveContent(place.bucket, 'proxy', { length })
     try {
       await act(server, place)
     } finally {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, it } from 'node:test'
 import type { Bucket, OpenObject } from '../src/buckets/bucket.ts'
 import { openDisk } from '../src/buckets/index.ts'
-import { authorization, type ContentServer, serveContent } from './content-server.ts'
+import { authorization, type ContentServer, otherAuthorization, serveContent } from './content-server.ts'
 import { until } from './service.ts'
 
 /* Buffers are used again, and clients read fast, slowly, or leave: each gets its own bytes, and nothing stays open. */
@@ -20,19 +20,22 @@ let count = 0
 
 type Serving = ContentServer & AsyncDisposable & { folder: string; bucket: Bucket }
 
-async function serve(change: (object: OpenObject) => Partial<OpenObject> = () => ({})): Promise<Serving> {
+async function serve(
+  change: (object: OpenObject) => Partial<OpenObject> = () => ({}),
+  mostConnections?: number,
+): Promise<Serving> {
   const folder = join(root, String(count++))
   const bucket = await openDisk({ folder })
   const open: Bucket['open'] = async (key, range) => {
     const object = await bucket.open(key, range)
     return object && Object.assign(object, change(object))
   }
-  const server = await serveContent({ ...bucket, open }, 'proxy', 1_000)
+  const server = await serveContent({ ...bucket, open }, 'proxy', { length: 1_000, mostConnections })
   return { ...server, folder, bucket, [Symbol.asyncDispose]: server.stop }
 }
 
-async function begin({ url }: Serving, path: string, range?: string): Promise<IncomingMessage> {
-  const headers = { authorization, ...(range && { range }) }
+async function begin({ url }: Serving, path: string, more: Record<string, string> = {}): Promise<IncomingMessage> {
+  const headers = { authorization, ...more }
   const [response] = (await once(get(`${url}${path}`, { headers, agent: false }), 'response')) as [IncomingMessage]
   return response
 }
@@ -69,12 +72,12 @@ const long = 16 * 2 ** 20
 it('clients at once that read fast, slowly or leave get the bytes of their own video and part', async () => {
   await using server = await serve()
   const films = [long, long, 3_000_000, 262_144, 262_145, 1].map((bytes) => randomBytes(bytes))
-  const paths = await Promise.all(films.map(server.add))
+  const paths = await Promise.all(films.map((film) => server.add(film)))
   const finished = Promise.withResolvers<void>()
   const client = async (number: number) => {
     const film = films[number % films.length] as Buffer
     const start = number % 4 === 0 ? 0 : Math.floor((film.length * (number % 17)) / 17)
-    const response = await begin(server, paths[number % films.length] ?? '', `bytes=${start}-`)
+    const response = await begin(server, paths[number % films.length] ?? '', { range: `bytes=${start}-` })
     // Enough of them for all large buffers to be taken.
     if (number % 2 === 0) await finished.promise
     const leaves = number % 3 === 0
@@ -151,6 +154,42 @@ it('a client that sends very many requests before it reads is disconnected', asy
   assert.ok((await read(await begin(server, server.path))).equals(server.video))
 })
 
+it('a token that reads nothing of its downloads keeps no other one out', async () => {
+  await using server = await serve(undefined, 16)
+  const [film, other] = [randomBytes(long), randomBytes(long)]
+  const [path, othersPath] = [await server.add(film), await server.add(other, 'you')]
+  // Three quarters of the connections are for downloads, half of those for one token.
+  const unread = await Promise.all(Array.from({ length: 6 }, () => begin(server, path)))
+  assert.deepEqual(
+    unread.map(({ statusCode }) => statusCode),
+    Array(6).fill(200),
+  )
+  const refused = await begin(server, path)
+  assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [429, '5'])
+  assert.match(JSON.parse(String(await read(refused))).error.message, /already has 6 downloads \(the limit is 6\)/)
+  const theirs = await begin(server, othersPath, { authorization: otherAuthorization })
+  assert.ok((await read(theirs)).equals(other))
+  for (const response of unread) response.destroy()
+  await noFiles(server.folder)
+  assert.ok((await read(await begin(server, path))).equals(film))
+})
+
+it('a video that is deleted while its request waits behind another download is not sent', async () => {
+  await using server = await serve()
+  const paths = [await server.add(randomBytes(long)), await server.add(randomBytes(1_000))]
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+  const requests = paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n`)
+  socket.write(`${requests.join('\r\n')}Connection: close\r\n\r\n`)
+  await once(socket, 'readable')
+  // This process reads requests of one connection in turn: when another one is answered, both were read.
+  await read(await begin(server, server.path))
+  server.remove(paths[1] ?? '')
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) chunks.push(chunk as Buffer)
+  const end = Buffer.concat(chunks).subarray(-2_000).toString('latin1')
+  assert.match(end, /HTTP\/1\.1 404 .*"code":"video_not_found"/s)
+})
+
 it('a client that leaves while its bytes are awaited ends the read', async () => {
   let reads = 0
   const closed = Promise.withResolvers<void>()
@@ -217,7 +256,7 @@ it('a read error before the first byte is an error response, without the headers
 it('a file that becomes shorter while it is sent closes the connection', async () => {
   await using server = await serve()
   const path = await server.add(randomBytes(long))
-  const response = await begin(server, path, 'bytes=1-')
+  const response = await begin(server, path, { range: 'bytes=1-' })
   const key = `${path.split('/')[3]}/video.1.mp4`
   truncateSync(join(server.folder, server.bucket.path?.(key) ?? ''), long - 1_000)
   await assert.rejects(read(response), /aborted/)

@@ -12,7 +12,9 @@ import type { Log } from '../telemetry/log.ts'
 import { DownloadVideoQuery, type Variant, variants } from '../wire/videos.ts'
 import { chooseHandover } from './content/handover.ts'
 import { openPictures } from './content/pictures.ts'
+import { limitPipelined } from './content/sending.ts'
 import { openSoundness } from './content/soundness.ts'
+import type { ConnectionLimit } from './crowding.ts'
 import { notFound } from './errors.ts'
 import { defineRoute, pathParam, type QueryRequest, type Route, type RouteResponse } from './route.ts'
 import { dropStalled } from './server.ts'
@@ -25,6 +27,8 @@ export interface ContentDependencies {
   clock: Clock
   log: Log
   handover?: Handover
+  /** Set if the system limits how many files may be open. */
+  connections?: ConnectionLimit
   /** The folder for copies of videos while pictures are made from them. */
   scratch: string
 }
@@ -68,6 +72,7 @@ function downloadRoute(place: Place, handler: Handler): Route {
     query: { schema: DownloadVideoQuery },
     headers: {
       Range: 'The part to send, for example `bytes=0-1023`.',
+      'If-Match': 'An ETag. If it is not current, the response is `precondition_failed`.',
       'If-None-Match': 'An ETag. If it is current, the response is 304 without a body.',
     },
     responses: {
@@ -86,21 +91,22 @@ function downloadRoute(place: Place, handler: Handler): Route {
       'video_not_ready',
       'video_failed',
       'video_expired',
+      'precondition_failed',
       'range_not_satisfiable',
       'rate_limit_exceeded',
       'overloaded',
       'storage_unavailable',
     ],
-    options: { method: ['GET', 'HEAD'], onRequest: dropStalled },
+    options: { method: ['GET', 'HEAD'], onRequest: [dropStalled, limitPipelined] },
     handler,
   })
 }
 
 /** GET and HEAD of a finished video, or of a picture of it, with ranges and conditions as in RFC 9110. */
 export function openContent({ handover = 'proxy', ...tools }: ContentDependencies) {
-  const { store, bucket, clock, log } = tools
-  const soundness = openSoundness(bucket)
-  const deliver = chooseHandover(handover, { bucket, clock, log, soundness })
+  const { store, bucket, clock, log, connections } = tools
+  const soundness = openSoundness(bucket, clock)
+  const deliver = chooseHandover(handover, { bucket, clock, log, soundness, connections })
   const pictures = openPictures({ ...tools, soundness })
 
   async function find(request: FastifyRequest, variant: Variant) {
@@ -117,6 +123,8 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
     const { task, asset, completedAt, confirm } = await find(request, variant)
     const etag = `"${asset.sha256}"`
     const modified = new Date(Math.floor(completedAt / 1000) * 1000)
+    if (isChanged(request, etag, modified))
+      throw new Problem('precondition_failed', `The ${variant} is not the one that the request asks for.`)
     const range = wantedRange(request, etag, modified, asset.bytes)
     const describe = () =>
       reply.headers({
@@ -137,7 +145,6 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
         `The ${variant} has ${asset.bytes} bytes. Request a range within them.`,
       )
     }
-    await soundness.refuse(asset)
     const measured = () => {
       const { start, end } = range ?? { start: 0, end: asset.bytes - 1 }
       if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${asset.bytes}`)
@@ -145,12 +152,15 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
         .header('content-length', end - start + 1)
         .type(kind.type)
     }
-    if (request.method === 'HEAD') return measured().send()
-    return deliver({ task, asset, kind, range, confirm, reply, describe, measured }).catch((error) => {
-      // A picture that no longer exists is created again for the next request.
-      pictures.forget(asset)
+    try {
+      await soundness.refuse(asset)
+      if (request.method === 'HEAD') return measured().send()
+      return await deliver({ task, asset, kind, range, confirm, reply, describe, measured })
+    } catch (error) {
+      // A picture that is missing or damaged is created again for the next request.
+      if (variant !== 'video' && Problem.from(error).code === 'internal') pictures.replace(asset)
       throw error
-    })
+    }
   }
 
   return {
@@ -173,6 +183,13 @@ async function findTask(store: TaskStore, request: FastifyRequest): Promise<Task
   return task
 }
 
+/** By a strong comparison, so a weak tag never matches. */
+function isChanged({ headers }: FastifyRequest, etag: string, modified: Date): boolean {
+  const match = headers['if-match']
+  if (match !== undefined) return match.trim() !== '*' && !match.split(',').some((tag) => tag.trim() === etag)
+  return Date.parse(headers['if-unmodified-since'] ?? '') < modified.getTime()
+}
+
 function isUnchanged({ headers }: FastifyRequest, etag: string, modified: Date): boolean {
   const match = headers['if-none-match']
   if (match !== undefined)
@@ -181,10 +198,10 @@ function isUnchanged({ headers }: FastifyRequest, etag: string, modified: Date):
   return since >= modified.getTime()
 }
 
-/** With If-Range, the range applies only if the whole is unchanged. A weak tag never matches. */
-function wantedRange({ headers }: FastifyRequest, etag: string, modified: Date, bytes: number) {
+/** Only GET has ranges. With If-Range, the range applies only if the whole is unchanged. A weak tag never matches. */
+function wantedRange({ headers, method }: FastifyRequest, etag: string, modified: Date, bytes: number) {
   const condition = headers['if-range']
-  if (headers.range === undefined) return undefined
+  if (headers.range === undefined || method !== 'GET') return undefined
   if (condition !== undefined && condition !== etag && Date.parse(String(condition)) !== modified.getTime())
     return undefined
   return parseRange(headers.range, bytes)

@@ -11,7 +11,7 @@ interface ShareLimits {
   holder?: string
 }
 
-interface Share {
+export interface Share {
   /** Throws `rate_limit_exceeded` if the token has its share, and `overloaded` if all tokens together have too many. */
   take(owner: string): Disposable
 }

@@ -84,6 +84,10 @@ const codes = {
     meaning: 'Other requests changed the same thing at the same time. Check it, and try again.',
   },
   video_expired: { status: 410, meaning: 'The video expired at `expires_at` and was removed.' },
+  precondition_failed: {
+    status: 412,
+    meaning: 'The video is not the one that `If-Match` or `If-Unmodified-Since` asks for.',
+  },
   body_too_large: { status: 413, meaning: 'The body is too large.' },
   unsupported_media_type: { status: 415, meaning: 'The content type of the body is not accepted here.' },
   range_not_satisfiable: { status: 416, meaning: 'The range begins after the end of the video.' },

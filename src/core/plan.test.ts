@@ -161,7 +161,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
     [
       record(running, { fact: fact('accepted') }),
       { was: held, leased: false, attempts: { a: 'open' } },
-      ['lost', 'update attempts a accepted', 'update tasks t 0'],
+      ['lost', 'update attempts a accepted', 'update tasks t 0 0'],
     ],
     [
       record(running, { fact: fact('accepted'), isFactFenced: true }),
@@ -170,7 +170,7 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
     ],
     ...(
       [
-        [{ was: held, leased: false, attempts: { a: 'open' } }, ['update attempts a accepted', 'update tasks t 0']],
+        [{ was: held, leased: false, attempts: { a: 'open' } }, ['update attempts a accepted', 'update tasks t 0 0']],
         [{ was: held, attempts: { a: 'open' } }, ['update attempts a accepted']],
         [{ was: failed, attempts: { a: 'open' } }, ['update attempts a orphan']],
         [{ was: { ...held, attempt: 'b' }, attempts: { a: 'open' } }, ['update attempts a orphan']],

@@ -1,29 +1,15 @@
-import { auditColumns, fromAudit } from './access-row.ts'
+import { fromAudit } from './access-row.ts'
 import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
 import type { AuditEntry } from './audit.ts'
 import type { JobEnd } from './ledger.ts'
 import { costOfEnd, costOfRemoval, isReserved, postClose, postCost, postReserve, settlementOf } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
 import type { Refusal } from './quotas.ts'
-import {
-  attemptColumns,
-  type ColumnValue,
-  deliveryColumns,
-  entryColumns,
-  eventColumns,
-  fromAttempt,
-  fromDelivery,
-  fromFact,
-  json,
-  mutableColumns,
-  noticeColumns,
-  type Row,
-  subscribesTo,
-  toMutable,
-} from './row.ts'
+import { deliveryColumns, fromAttempt, fromDelivery, fromFact, json, type Row, subscribesTo, toMutable } from './row.ts'
 import { type Admission, type CapCounter, counterKey, isFree, largestCap } from './spend.ts'
+import { statements, type Write, write } from './statements.ts'
 import { isFinished, type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
-import { fromUsage, type UsageRecord, usageColumns } from './usage.ts'
+import { fromUsage, type UsageRecord } from './usage.ts'
 import { eventTypeOf, newDelivery } from './webhook.ts'
 
 /*
@@ -88,34 +74,6 @@ interface Needs {
   owners: string[]
 }
 
-/**
- * A statement for any number of rows. The first column is the key of an update and the condition of a delete. `add` adds an
- * amount to every counter of a scope and currency whose period contains a time; it comes last, because others wait for these rows.
- */
-export interface StatementShape {
-  readonly verb: 'insert' | 'update' | 'delete' | 'add'
-  readonly table:
-    | 'tasks'
-    | 'attempts'
-    | 'slots'
-    | 'events'
-    | 'notices'
-    | 'deliveries'
-    | 'audit'
-    | 'entries'
-    | 'spends'
-    | 'usages'
-  readonly columns: readonly string[]
-  /** An insert skips a row whose key, of these columns, exists. */
-  readonly skipsExisting?: readonly string[]
-}
-
-/** The values are in the order of the columns, which costs the writer less than names. */
-export interface Write {
-  shape: StatementShape
-  values: readonly ColumnValue[]
-}
-
 interface Plan {
   /** False if the lease is lost, or could not be kept, or nothing changes. A fact may still be written. */
   isApplied: boolean
@@ -168,42 +126,6 @@ export function keepsSlots({ task: { state }, keepsLease = false, releasesSlots 
 
 const nothing: Plan = { isApplied: false, writes: [] }
 
-const statement = (
-  verb: StatementShape['verb'],
-  table: StatementShape['table'],
-  ...columns: string[]
-): StatementShape => ({ verb, table, columns })
-const statements = {
-  decided: statement('update', 'tasks', 'id', 'leased', ...mutableColumns),
-  due: statement('update', 'tasks', 'id', 'due_at'),
-  handedBack: statement('update', 'tasks', 'id', 'leased', 'due_at'),
-  hidden: statement('update', 'tasks', 'id', 'deleted_at', 'due_at', 'start_by'),
-  heldAgain: statement(
-    'update',
-    'tasks',
-    ...'id state operation output missing_at tries due_at leased fence'.split(' '),
-  ),
-  removed: statement('delete', 'tasks', 'id'),
-  opened: statement('insert', 'attempts', ...attemptColumns),
-  settled: statement('update', 'attempts', 'id', 'operation', 'settled_at', 'problem', 'adopted', 'state'),
-  stateChanged: statement('update', 'attempts', 'id', 'state'),
-  attemptRemoved: statement('delete', 'attempts', 'id'),
-  slotsFreed: statement('delete', 'slots', 'task'),
-  eventAdded: statement('insert', 'events', ...eventColumns),
-  eventsRemoved: statement('delete', 'events', 'task'),
-  notified: statement('insert', 'notices', ...noticeColumns),
-  audited: statement('insert', 'audit', ...auditColumns),
-  // Its id is derived from the event, its time and the endpoint: what is written again is delivered once.
-  delivered: { ...statement('insert', 'deliveries', ...deliveryColumns), skipsExisting: ['id'] },
-  // Without `skipsExisting`: a reservation that ends twice must fail.
-  posted: statement('insert', 'entries', ...entryColumns),
-  // What an attempt cost may be learnt twice.
-  costPosted: { ...statement('insert', 'entries', ...entryColumns), skipsExisting: ['task', 'step', 'account'] },
-  spent: statement('add', 'spends', 'scope', 'currency', 'at', 'amount'),
-  used: { ...statement('insert', 'usages', ...usageColumns), skipsExisting: ['id'] },
-}
-
-const write = (shape: StatementShape, ...values: ColumnValue[]): Write => ({ shape, values })
 const addEvent = (task: string, { at, name, detail }: TaskEvent) =>
   write(statements.eventAdded, task, at, name, json(detail))
 const settle = (fact: AttemptFact) => write(statements.settled, fact.id, ...fromFact(fact), fact.state)
@@ -216,12 +138,10 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
   const { task, opened, fact, isFactFenced = false, events = [], audit } = entry
   // Nothing is sent for a deleted task.
   const isGone = opened !== undefined && was?.deletedAt !== null
-  if (!was || !hasLease(was, task.fence) || isGone)
-    return { isApplied: false, writes: fact && !isFactFenced ? planFact(task.id, fact, before) : [] }
-  if (isOvertaken(entry, was, before)) {
-    const handBack = write(statements.handedBack, task.id, 0, 0)
-    return { isApplied: false, writes: [handBack, ...(fact && !isFactFenced ? planFact(task.id, fact, before) : [])] }
-  }
+  const known = () => (fact && !isFactFenced ? planFact(task.id, fact, before) : [])
+  if (!was || !hasLease(was, task.fence) || isGone) return { isApplied: false, writes: known() }
+  if (isOvertaken(entry, was, before))
+    return { isApplied: false, writes: [write(statements.handedBack, task.id, 0, 0), ...known()] }
   const kind = noticeOf(was, task)
   // A deleted task keeps no lease: its holder would go on with work that no client needs.
   const keepsLease = (entry.keepsLease ?? false) && was.deletedAt === null
@@ -242,13 +162,14 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
   }
 }
 
-/**
- * The decision ends the wait for an attempt, or goes on waiting, and another process has recorded meanwhile that the attempt
- * was accepted. The next claim continues with that.
- */
-function isOvertaken({ task }: DecisionRecord, was: TaskBefore, { attempts }: Before): boolean {
-  if (was.state !== 'held' || was.attempt === null || was.deletedAt !== null) return false
-  return attempts.get(was.attempt)?.state === 'accepted' && task.state !== 'running'
+/** Another process has recorded meanwhile that the awaited attempt was accepted: the next claim goes on with that. */
+function isOvertaken(
+  { task }: DecisionRecord,
+  { state, attempt, deletedAt }: TaskBefore,
+  { attempts }: Before,
+): boolean {
+  const isAwaited = state === 'held' && attempt !== null && deletedAt === null && task.state !== 'running'
+  return isAwaited && attempts.get(attempt)?.state === 'accepted'
 }
 
 /** A task that keeps its lease is due when that ends. A task that was deleted meanwhile is due at once. */
@@ -296,7 +217,7 @@ function planFact(task: string, fact: AttemptFact, before: Before): Write[] {
   if (!learnt) return []
   return [
     settle(learnt),
-    ...(isAwaited && !was.leased ? [write(statements.due, task, 0)] : []),
+    ...(isAwaited && !was.leased ? [write(statements.handedBack, task, 0, 0)] : []),
     ...(learnt.state === 'orphan' ? planOrphanCost(learnt.id, task, before, fact.settledAt ?? 0) : []),
   ]
 }
@@ -304,8 +225,8 @@ function planFact(task: string, fact: AttemptFact, before: Before): Write[] {
 /** The first response stays: a later one only fills in what was unknown. Undefined if nothing changes. */
 function learn(fact: AttemptFact, was: AttemptState | undefined, isAwaited: boolean): AttemptFact | undefined {
   // A repeat of an attempt may be accepted, although the first request was refused or not sent.
-  const isOpen = was === 'open' || was === 'abandoned' || (was === 'refused' && fact.state === 'accepted')
-  if (!isOpen) return undefined
+  const isRepeated = was === 'refused' && fact.state === 'accepted'
+  if (was !== 'open' && was !== 'abandoned' && !isRepeated) return undefined
   if (fact.state === 'accepted' && (was === 'abandoned' || !isAwaited)) return { ...fact, state: 'orphan' }
   return fact.state === 'open' ? { ...fact, state: was } : fact
 }

@@ -22,7 +22,10 @@ it('a Range header is a range, unsatisfiable, or ignored', () => {
     ['bytes=1.5-2', undefined],
     ['bytes=99999999999999999999-', 'unsatisfiable'],
     ['bytes=0-99999999999999999999', { start: 0, end: 99 }],
-    ['bytes= 1 - 2 ', { start: 1, end: 2 }],
+    ['bytes= 1-2 ', { start: 1, end: 2 }],
+    ['bytes=1 - 2', undefined],
+    ['bytes=1 0-2 0', undefined],
+    ['bytes=1-2=3', undefined],
     [`bytes=${' '.repeat(10_000)}-${' '.repeat(10_000)}x`, undefined],
   ]
   for (const [header, expected] of cases) assert.deepEqual(parseRange(header, 100), expected, header)

@@ -10,7 +10,9 @@ export interface ByteRange {
  */
 export function parseRange(header: string, bytes: number): ByteRange | 'unsatisfiable' | undefined {
   // No optional spaces in the pattern: between optional digits they make matching cubic.
-  const match = header.length > 100 ? null : /^bytes=(\d*)-(\d*)$/i.exec(header.replaceAll(' ', ''))
+  const [unit = '', set = '', ...more] = header.length > 100 ? [] : header.split('=')
+  const isBytes = unit.trim().toLowerCase() === 'bytes' && more.length === 0
+  const match = isBytes ? /^(\d*)-(\d*)$/.exec(set.trim()) : null
   const [, first = '', last = ''] = match ?? []
   if (!match || (first === '' && last === '')) return undefined
   if (first === '') {

@@ -6,12 +6,19 @@ import { type Outage, openOutage } from '../../core/outage.ts'
 import { Problem } from '../../core/problem.ts'
 import type { ByteRange } from '../../core/range.ts'
 import type { Asset, Task } from '../../core/task.ts'
+import { ownerOf } from '../../core/token.ts'
 import { taskFields } from '../../core/trace.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { VariantKind } from '../../wire/videos.ts'
+import type { ConnectionLimit } from '../crowding.ts'
+import { openShare, type Share } from '../share.ts'
 import { type Buffers, openBuffers } from './buffers.ts'
 import { sendObject, waitForTurn } from './sending.ts'
 import { type Soundness, unusable } from './soundness.ts'
+
+/** A client that reads slowly keeps its connection and an open file. The other connections stay free for other requests. */
+const mostDownloads = 20_000
+const shareOfConnections = 0.75
 
 /** One video may be unreadable while others are sent. */
 const cutCalmMs = 60_000
@@ -36,6 +43,8 @@ interface Tools {
   clock: Clock
   log: Log
   soundness: Soundness
+  /** Set if the system limits how many files may be open. */
+  connections?: Pick<ConnectionLimit, 'most'> | undefined
 }
 
 export function chooseHandover(handover: Handover, tools: Tools): (request: AssetRequest) => Promise<FastifyReply> {
@@ -44,7 +53,12 @@ export function chooseHandover(handover: Handover, tools: Tools): (request: Asse
     const buffers = openBuffers()
     const lines = { down: 'a stored video could not be sent', up: 'stored videos are sent again' }
     const cuts = openOutage({ log: tools.log, clock, ...lines, calmMs: cutCalmMs })
-    return (request) => sendOurselves(request, { ...tools, buffers, cuts })
+    const most = Math.max(
+      2,
+      Math.min(mostDownloads, Math.floor((tools.connections?.most ?? Infinity) * shareOfConnections)),
+    )
+    const share = openShare({ most, mostOfOne: Math.ceil(most / 2), items: 'downloads' })
+    return (request) => sendOurselves(request, { ...tools, buffers, cuts, share })
   }
   if (handover === 'redirect') {
     const link = bucket.link?.bind(bucket)
@@ -65,9 +79,13 @@ export function chooseHandover(handover: Handover, tools: Tools): (request: Asse
 
 async function sendOurselves(
   { task, asset, range, confirm, reply, measured }: AssetRequest,
-  { bucket, soundness, buffers, cuts }: Tools & { buffers: Buffers; cuts: Outage },
+  { bucket, soundness, buffers, cuts, share }: Tools & { buffers: Buffers; cuts: Outage; share: Share },
 ): Promise<FastifyReply> {
+  const isAtOnce = reply.raw.socket !== null
   if (!(await waitForTurn(reply))) return reply.hijack()
+  // The responses before this one may have taken hours.
+  if (!isAtOnce) await confirm()
+  using _place = share.take(ownerOf(reply.request.token))
   const object = await openAsset(bucket, { asset, range, confirm })
   using check = range ? undefined : soundness.begin(asset, object, task.owner)
   let isCut = false

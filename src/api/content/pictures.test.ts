@@ -22,7 +22,12 @@ async function world(still: Media['still'], change: (bucket: Bucket) => Partial<
   const scratch = join(folder, 'scratch')
   const disk = await openDisk({ folder: join(folder, 'bucket') })
   const bucket = { ...disk, ...change(disk) }
-  const pictures = openPictures({ bucket, media: { still } as Media, soundness: openSoundness(bucket), scratch })
+  const pictures = openPictures({
+    bucket,
+    media: { still } as Media,
+    soundness: openSoundness(bucket, { now: () => 0 }),
+    scratch,
+  })
   let films = 0
   return {
     disk,
@@ -168,4 +173,18 @@ it('closing aborts running pictures, and waits for them', async () => {
   await pictures[Symbol.asyncDispose]()
   await ended
   assert.deepEqual(leftovers(), [])
+})
+
+it('a stored picture that can not be read is created again, once', async () => {
+  let made = 0
+  const { pictures, film, disk } = await world(async () => Buffer.from(`picture ${++made}`))
+  const picture = await film()
+  const damaged = await pictures.find(picture)
+  pictures.replace(damaged)
+  const renewed = await pictures.find(picture)
+  assert.deepEqual([renewed.key, made], [damaged.key, 2])
+  assert.notEqual(renewed.sha256, damaged.sha256)
+  assert.equal(await pictures.find(picture), renewed)
+  await using object = await disk.open(renewed.key)
+  assert.equal(String(Buffer.concat((await object?.stream.toArray()) ?? [])), 'picture 2')
 })

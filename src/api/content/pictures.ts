@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -32,8 +32,8 @@ export interface Picture {
 /** Pictures of finished videos. Each is created at the first request and stored beside its video. */
 interface Pictures extends AsyncDisposable {
   find(picture: Picture): Promise<Asset>
-  /** The next `find` reads the bucket again. */
-  forget(asset: Asset): void
+  /** It can't be read: the next `find` creates it again. */
+  replace(asset: Asset): void
 }
 
 /**
@@ -47,6 +47,7 @@ const mostKnown = 10_000
 export function openPictures(tools: PictureDependencies): Pictures {
   const { bucket } = tools
   const known = openBounded<Asset>(mostKnown)
+  const unusable = openBounded<true>(mostKnown)
   const underway = new Map<string, Promise<Asset>>()
   const turns = openFairTurns(limits)
   const closing = new AbortController()
@@ -62,7 +63,7 @@ export function openPictures(tools: PictureDependencies): Pictures {
   }
 
   async function obtain(picture: Picture, key: string): Promise<Asset> {
-    const stored = await measure(bucket, key)
+    const stored = unusable.get(key) ? undefined : await measure(bucket, key)
     if (stored) return stored
     using _turn = await takeTurn(picture)
     closing.signal.throwIfAborted()
@@ -80,10 +81,14 @@ export function openPictures(tools: PictureDependencies): Pictures {
       const shared = underway.get(key) ?? obtain(picture, key).finally(() => underway.delete(key))
       underway.set(key, shared)
       const asset = await shared
+      unusable.delete(key)
       known.set(key, asset)
       return asset
     },
-    forget: ({ key }) => known.delete(key),
+    replace({ key }) {
+      known.delete(key)
+      unusable.set(key, true)
+    },
     async [Symbol.asyncDispose]() {
       closing.abort(new Problem('overloaded', 'The service is stopping.', { retryable: true }))
       await Promise.allSettled(underway.values())
@@ -107,7 +112,8 @@ async function measure(bucket: Bucket, key: string): Promise<Asset | undefined> 
 
 async function create({ task, video, kind, confirm }: Picture, tools: PictureDependencies, signal: AbortSignal) {
   const { bucket, media, soundness, scratch } = tools
-  const file = join(scratch, `${task.id}.${kind}.mp4`)
+  // Unique, because the listener for operators may create the same picture at the same time.
+  const file = join(scratch, `${randomUUID()}.mp4`)
   try {
     await mkdir(scratch, { recursive: true })
     const object = await openAsset(bucket, { asset: video, confirm })

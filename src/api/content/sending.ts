@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OpenObject } from '../../buckets/bucket.ts'
 import type { Buffers } from './buffers.ts'
 import { type Check, unusable } from './soundness.ts'
@@ -83,24 +83,30 @@ function written(raw: FastifyReply['raw'], bytes: Buffer): Promise<void> {
   })
 }
 
-/** How many requests wait on a connection. */
-const waiting = new WeakMap<Socket, number>()
+/** How many requests of a connection have no complete response. */
+const unanswered = new WeakMap<Socket, number>()
 /** No client sends this many requests before it reads a response. */
-const mostWaiting = 100
+const mostUnanswered = 100
+
+/** A client that sends too many requests at once on one connection is disconnected: each that waits takes memory. */
+export function limitPipelined(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const { socket } = request.raw
+  const count = (unanswered.get(socket) ?? 0) + 1
+  unanswered.set(socket, count)
+  reply.raw.once('close', () => unanswered.set(socket, Number(unanswered.get(socket)) - 1))
+  if (count > mostUnanswered) socket.destroy()
+  done()
+}
 
 /**
- * A client may send many requests at once on one connection. Only the one whose turn it is holds a file and a buffer.
- * False if the client has left. One that sends too many is disconnected: each that waits takes memory.
+ * A client may send several requests at once on one connection. Only the one whose turn it is holds a file and a buffer.
+ * False if the client has left.
  */
 export async function waitForTurn({ raw, request }: FastifyReply): Promise<boolean> {
   const { socket } = request.raw
   if (raw.socket || socket.destroyed) return !socket.destroyed
-  const count = (waiting.get(socket) ?? 0) + 1
-  if (count > mostWaiting) socket.destroy()
-  if (socket.destroyed) return false
-  waiting.set(socket, count)
   // Each request that waits is a listener.
-  socket.setMaxListeners(2 * mostWaiting)
+  socket.setMaxListeners(2 * mostUnanswered)
   await new Promise<void>((resolve) => {
     const done = () => {
       raw.off('socket', done)
@@ -110,6 +116,5 @@ export async function waitForTurn({ raw, request }: FastifyReply): Promise<boole
     raw.once('socket', done)
     socket.once('close', done)
   })
-  waiting.set(socket, Number(waiting.get(socket)) - 1)
   return !socket.destroyed
 }

@@ -1,11 +1,14 @@
 import type { Bucket, OpenObject } from '../../buckets/bucket.ts'
 import { openBounded } from '../../core/bounded.ts'
+import type { Clock } from '../../core/clock.ts'
 import { Problem } from '../../core/problem.ts'
 import type { Asset } from '../../core/task.ts'
 import { openDigests } from './digests.ts'
 
 /** Enough for all videos that are often downloaded, in a few megabytes of memory. */
 const remembered = 10_000
+/** A disk or a network may read wrong once: afterwards damage is looked for again. */
+const damagedMs = 60_000
 
 export interface Soundness extends AsyncDisposable {
   /** Throws if the asset is known to be damaged, whichever part of it is requested. */
@@ -26,27 +29,28 @@ export interface Check extends Disposable {
 interface Finding {
   version: string
   isSound: boolean
+  at: number
 }
 
 /**
  * Which stored videos this process knows to be intact or damaged, because disks can fail. The first full read of a
  * video is compared with the digest from when it was stored. Later reads cost nothing more, until the object changes:
- * then it was restored, or damaged, and is compared again.
+ * then it was restored, or damaged, and is compared again. One that was damaged is compared again after a minute.
  */
-export function openSoundness(bucket: Pick<Bucket, 'open'>): Soundness {
+export function openSoundness(bucket: Pick<Bucket, 'open'>, clock: Pick<Clock, 'now'>): Soundness {
   const findings = openBounded<Finding>(remembered)
   const digests = openDigests()
 
   async function refuse({ key }: Asset): Promise<void> {
     const known = findings.get(key)
-    if (!known || known.isSound) return
+    if (!known || known.isSound || Math.abs(clock.now() - known.at) > damagedMs) return
     await using object = await bucket.open(key)
     if (object?.version === known.version) throw unusable(`${key} has other bytes than were stored`)
   }
 
   function judge({ key, sha256 }: Asset, version: string, found: string): void {
     const isSound = found === sha256
-    findings.set(key, { version, isSound })
+    findings.set(key, { version, isSound, at: clock.now() })
     if (!isSound) throw unusable(`${key} has the SHA-256 ${found}, ${sha256} was stored`)
   }
 

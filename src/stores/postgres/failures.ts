@@ -51,7 +51,7 @@ export function isDead(error: unknown): boolean {
 const unavailable = /^(25006|40|53|55P03|57)/
 
 /** Another transaction holds a row or an owner that this one needs: what needs neither can still be written. */
-export function isConflict(problem: unknown): boolean {
+function isConflict(problem: unknown): boolean {
   const { cause } = problem as Error
   return cause instanceof Error && /^(55P03|40P01|40001)$/.test((cause as Failure).code ?? '')
 }

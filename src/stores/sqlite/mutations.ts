@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { operationKey } from '../../core/attempt.ts'
-import { type Before, type Mutation, needsOf, planOf, type StatementShape, type Write } from '../../core/plan.ts'
+import { type Before, type Mutation, needsOf, planOf } from '../../core/plan.ts'
 import { attemptBeforeColumns, beforeColumns, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
+import type { StatementShape, Write } from '../../core/statements.ts'
 import type { Json } from '../../core/task.ts'
 
 /**
