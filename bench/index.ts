@@ -84,7 +84,7 @@ async function benchOther(other: string): Promise<Found> {
         ? [values.only]
         : ['starts', 'polls', 'submits', 'content', 'engine', 'in-flight']
   const text = await benchAgainst({ other, folder, rounds: Number(values.rounds), parts, flags, say })
-  return { lines: [], text, how: `Medians and spread of ${values.rounds} rounds, before and after in turn` }
+  return { lines: [], text, how: `Medians and spread; rounds: ${values.rounds}, before and after in turn` }
 }
 
 async function benchLong(): Promise<Found> {

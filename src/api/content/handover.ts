@@ -16,9 +16,12 @@ import { type Buffers, openBuffers } from './buffers.ts'
 import { sendObject, waitForTurn } from './sending.ts'
 import { type Soundness, unusable } from './soundness.ts'
 
-/** A client that reads slowly keeps its connection and an open file. The other connections stay free for other requests. */
+/**
+ * A client that reads slowly keeps its connection and an open file. One token with its shares of downloads, streams and
+ * unfinished bodies still leaves connections to others.
+ */
 const mostDownloads = 20_000
-const shareOfConnections = 0.75
+const shareOfConnections = 0.4
 
 /** One video may be unreadable while others are sent. */
 const cutCalmMs = 60_000
