@@ -153,12 +153,12 @@ export function openContent({ handover = 'proxy', ...tools }: ContentDependencie
         .type(kind.type)
     }
     try {
-      await soundness.refuse(asset)
+      await soundness.refuse(asset, handover === 'proxy' && request.method === 'GET' && !range)
       if (request.method === 'HEAD') return measured().send()
       return await deliver({ task, asset, kind, range, confirm, reply, describe, measured })
     } catch (error) {
-      // A picture that is missing or damaged is created again for the next request.
-      if (variant !== 'video' && Problem.from(error).code === 'internal') pictures.replace(asset)
+      // A picture that no longer exists is created again for the next request.
+      pictures.forget(asset)
       throw error
     }
   }

@@ -139,6 +139,17 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       { was: { ...held, startedAt: 5 }, attempts: { a: 'accepted' } },
       ['decide running due 1 start by 900 free'],
     ],
+    // Those who knew that it was accepted have decided so.
+    [
+      record({ ...queued, attempt: 'a', attempts: 1 }, { knowsAccepted: true }),
+      { was: held, attempts: { a: 'accepted' } },
+      ['decide queued due 1 start by 900 free', 'update attempts a orphan', free],
+    ],
+    [
+      record(held, { knowsAccepted: true }),
+      { was: held, attempts: { a: 'accepted' } },
+      ['decide held due 1 start by 900 free'],
+    ],
     // A deleted task does not go on with it.
     [
       record({ ...failed, deletedAt: 4 }),

@@ -27,6 +27,8 @@ export interface DecisionRecord {
   keepsLease?: boolean
   /** A held task gives its slots back. */
   releasesSlots?: boolean
+  /** It was decided with the knowledge that the awaited attempt was accepted. */
+  knowsAccepted?: true
   opened?: Attempt
   /**
    * About an attempt of this task. It is written even if the lease is lost. An accepted attempt that its task does not
@@ -163,13 +165,9 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
 }
 
 /** Another process has recorded meanwhile that the awaited attempt was accepted: the next claim goes on with that. */
-function isOvertaken(
-  { task }: DecisionRecord,
-  { state, attempt, deletedAt }: TaskBefore,
-  { attempts }: Before,
-): boolean {
-  const isAwaited = state === 'held' && attempt !== null && deletedAt === null && task.state !== 'running'
-  return isAwaited && attempts.get(attempt)?.state === 'accepted'
+function isOvertaken({ task, knowsAccepted }: DecisionRecord, was: TaskBefore, { attempts }: Before): boolean {
+  if (knowsAccepted || was.state !== 'held' || was.deletedAt !== null || task.state === 'running') return false
+  return was.attempt !== null && attempts.get(was.attempt)?.state === 'accepted'
 }
 
 /** A task that keeps its lease is due when that ends. A task that was deleted meanwhile is due at once. */

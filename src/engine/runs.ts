@@ -25,6 +25,8 @@ interface Run {
   decided: boolean
   /** The decision is written, so there is no lease any more. */
   written: boolean
+  /** The awaited attempt of a held task was accepted when the worker began. */
+  knowsAccepted: boolean
   /** When its lease ends, unless it is renewed: then another process may have taken the task over. */
   leaseUntil: number
   /** Its turn to commit an attempt and send it. */
@@ -125,7 +127,8 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
     // Counted in its next lane while this is written, so that no other task gets the same slot.
     if (lane) run.lane = lane
     run.decided = lane === undefined
-    const entry = lane ? { ...decided, keepsLease: true } : decided
+    const known = run.knowsAccepted ? { ...decided, knowsAccepted: true as const } : decided
+    const entry = lane ? { ...known, keepsLease: true } : known
     const written = await records.record(run, entry)
     if (!written) return false
     meter?.decided(before, written)
@@ -170,10 +173,12 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
 
   async function actionOf(run: Run, span: Span): Promise<Action> {
     const { task, abort } = run
+    const attempt = task.state === 'held' && task.attempt ? ((await store.attempt(task.attempt)) ?? null) : null
+    run.knowsAccepted = attempt?.state === 'accepted'
     return {
       span,
       signal: abort.signal,
-      attempt: task.state === 'held' && task.attempt ? ((await store.attempt(task.attempt)) ?? null) : null,
+      attempt,
       bound: (account, operations) => store.bound(account, operations),
       rivals: (attempt, since, limit) => store.rivals(attempt, since, limit),
       attempts: () => store.attempts(task.id),
@@ -231,6 +236,7 @@ export function openRuns(options: EngineOptions, { outcomes, records, nextLane, 
         abort: new AbortController(),
         decided: false,
         written: false,
+        knowsAccepted: false,
         // A claim makes a task due when its lease ends.
         leaseUntil: task.dueAt ?? 0,
         done: Promise.resolve(),

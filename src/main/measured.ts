@@ -51,13 +51,17 @@ function withoutCommit(departure: Departure, measurement: Measurement): Departur
       try {
         await departure.ready(isOpen)
       } catch (thrown) {
-        measurement.isOurFault = true
+        measurement.isOurFault = Problem.from(thrown).code !== 'provider_unreachable'
         throw thrown
       } finally {
         resume()
       }
     },
-    leave: () => departure.leave(),
+    leave() {
+      measurement.isOurFault = true
+      departure.leave()
+      measurement.isOurFault = false
+    },
   }
 }
 

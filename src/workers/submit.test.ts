@@ -138,6 +138,18 @@ describe('a submit', () => {
     assert.deepEqual(sent, [])
   })
 
+  it('whose peer closes while the attempt waits for its turn opens none, and goes to the next route', async () => {
+    const send: Upstream['send'] = async (_path, _init, _signal, departure) => {
+      await departure?.ready()
+      return new Response('{}')
+    }
+    const { run, known } = await worldOf({ submit: sends({ operation: 'op' }) }, { upstream: { send } as Upstream })
+    known.onCommit = () => Promise.reject(unreachable)
+    const { after, decision } = await run(queued)
+    assert.deepEqual([after?.state, after?.tried, after?.attempts], ['queued', ['p'], 0])
+    assert.equal(factOf(decision), undefined)
+  })
+
   it('whose peer closes after the commit and before the first byte was surely not sent', async () => {
     const send: Upstream['send'] = async (_path, _init, _signal, departure) => {
       await departure?.ready()

@@ -186,7 +186,8 @@ function trackSend(opening: Opening | null) {
     try {
       opened = await opening.commit(isOpen)
     } catch (thrown) {
-      failure = { thrown }
+      // A connection that was closed meanwhile is a fault like one that could not be opened.
+      if (Problem.from(thrown).code !== 'provider_unreachable') failure = { thrown }
       throw thrown
     }
   }

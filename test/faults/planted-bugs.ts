@@ -282,7 +282,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'intent-after-the-first-byte',
     file: 'src/outbound/upstream.ts',
-    find: 'await departure?.ready()\n      exchange.send(() => departure?.leave())',
+    find: 'await departure?.ready(() => !opened.destroyed && !opened.readableEnded)\n      exchange.send(() => departure?.leave())',
     replace: 'exchange.send(() => departure?.leave())\n      await departure?.ready()',
     tests: [
       {
@@ -306,12 +306,24 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'note-of-the-unsent-not-struck',
     file: 'src/engine/runs.ts',
-    find: '      leave() {\n        unsent.strike(task.id)\n',
-    replace: '      leave() {\n',
+    find: '        unsent.strike(task.id)\n',
+    replace: '',
     tests: [
       {
         file: 'test/unsent.test.ts',
         name: 'a task whose request had left when the process was killed is not sent again',
+      },
+    ],
+  },
+  {
+    name: 'request-after-the-lease',
+    file: 'src/engine/runs.ts',
+    find: 'if (clock.now() >= run.leaseUntil) throw leaseEnded()',
+    replace: '',
+    tests: [
+      {
+        file: 'src/engine/runs.test.ts',
+        name: 'a request is not sent after the lease of its task ended, and is sent if that was renewed',
       },
     ],
   },

@@ -174,17 +174,3 @@ it('closing aborts running pictures, and waits for them', async () => {
   await ended
   assert.deepEqual(leftovers(), [])
 })
-
-it('a stored picture that can not be read is created again, once', async () => {
-  let made = 0
-  const { pictures, film, disk } = await world(async () => Buffer.from(`picture ${++made}`))
-  const picture = await film()
-  const damaged = await pictures.find(picture)
-  pictures.replace(damaged)
-  const renewed = await pictures.find(picture)
-  assert.deepEqual([renewed.key, made], [damaged.key, 2])
-  assert.notEqual(renewed.sha256, damaged.sha256)
-  assert.equal(await pictures.find(picture), renewed)
-  await using object = await disk.open(renewed.key)
-  assert.equal(String(Buffer.concat((await object?.stream.toArray()) ?? [])), 'picture 2')
-})

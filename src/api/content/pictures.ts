@@ -32,8 +32,8 @@ export interface Picture {
 /** Pictures of finished videos. Each is created at the first request and stored beside its video. */
 interface Pictures extends AsyncDisposable {
   find(picture: Picture): Promise<Asset>
-  /** It can't be read: the next `find` creates it again. */
-  replace(asset: Asset): void
+  /** The next `find` reads the bucket again. */
+  forget(asset: Asset): void
 }
 
 /**
@@ -47,7 +47,6 @@ const mostKnown = 10_000
 export function openPictures(tools: PictureDependencies): Pictures {
   const { bucket } = tools
   const known = openBounded<Asset>(mostKnown)
-  const unusable = openBounded<true>(mostKnown)
   const underway = new Map<string, Promise<Asset>>()
   const turns = openFairTurns(limits)
   const closing = new AbortController()
@@ -63,7 +62,7 @@ export function openPictures(tools: PictureDependencies): Pictures {
   }
 
   async function obtain(picture: Picture, key: string): Promise<Asset> {
-    const stored = unusable.get(key) ? undefined : await measure(bucket, key)
+    const stored = await measure(bucket, key)
     if (stored) return stored
     using _turn = await takeTurn(picture)
     closing.signal.throwIfAborted()
@@ -81,14 +80,10 @@ export function openPictures(tools: PictureDependencies): Pictures {
       const shared = underway.get(key) ?? obtain(picture, key).finally(() => underway.delete(key))
       underway.set(key, shared)
       const asset = await shared
-      unusable.delete(key)
       known.set(key, asset)
       return asset
     },
-    replace({ key }) {
-      known.delete(key)
-      unusable.set(key, true)
-    },
+    forget: ({ key }) => known.delete(key),
     async [Symbol.asyncDispose]() {
       closing.abort(new Problem('overloaded', 'The service is stopping.', { retryable: true }))
       await Promise.allSettled(underway.values())

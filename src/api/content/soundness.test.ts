@@ -17,13 +17,15 @@ it('a video that was read with wrong bytes is refused for a minute, and then rea
     return check !== undefined
   }
   await assert.rejects(read('a fiml'), { code: 'internal' })
-  await assert.rejects(soundness.refuse(asset), { code: 'internal' })
+  await assert.rejects(soundness.refuse(asset, true), { code: 'internal' })
   clock.advance(60_001)
-  await soundness.refuse(asset)
+  // A part of it is not checked.
+  await assert.rejects(soundness.refuse(asset, false), { code: 'internal' })
+  await soundness.refuse(asset, true)
   await assert.rejects(read('a fiml'), { code: 'internal' })
-  await assert.rejects(soundness.refuse(asset), { code: 'internal' })
+  await assert.rejects(soundness.refuse(asset, true), { code: 'internal' })
   clock.advance(60_001)
   assert.equal(await read('a film'), true)
-  await soundness.refuse(asset)
+  await soundness.refuse(asset, false)
   assert.equal(await read('a film'), false)
 })

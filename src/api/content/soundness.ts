@@ -11,8 +11,8 @@ const remembered = 10_000
 const damagedMs = 60_000
 
 export interface Soundness extends AsyncDisposable {
-  /** Throws if the asset is known to be damaged, whichever part of it is requested. */
-  refuse(asset: Asset): Promise<void>
+  /** Throws if the asset is known to be damaged, whichever part of it is requested. `isChecked`: it is about to be checked. */
+  refuse(asset: Asset, isChecked: boolean): Promise<void>
   /** Begins to check a whole asset for a token. Undefined if it is known to be intact. */
   begin(asset: Asset, object: Pick<OpenObject, 'version'>, owner: string): Check | undefined
 }
@@ -35,15 +35,16 @@ interface Finding {
 /**
  * Which stored videos this process knows to be intact or damaged, because disks can fail. The first full read of a
  * video is compared with the digest from when it was stored. Later reads cost nothing more, until the object changes:
- * then it was restored, or damaged, and is compared again. One that was damaged is compared again after a minute.
+ * then it was restored, or damaged, and is compared again. One that was damaged may be read and compared again after a minute.
  */
 export function openSoundness(bucket: Pick<Bucket, 'open'>, clock: Pick<Clock, 'now'>): Soundness {
   const findings = openBounded<Finding>(remembered)
   const digests = openDigests()
 
-  async function refuse({ key }: Asset): Promise<void> {
+  async function refuse({ key }: Asset, isChecked: boolean): Promise<void> {
     const known = findings.get(key)
-    if (!known || known.isSound || Math.abs(clock.now() - known.at) > damagedMs) return
+    if (!known || known.isSound) return
+    if (isChecked && Math.abs(clock.now() - known.at) > damagedMs) return
     await using object = await bucket.open(key)
     if (object?.version === known.version) throw unusable(`${key} has other bytes than were stored`)
   }

@@ -2,9 +2,9 @@ import { planAdmissions } from '../../core/plan.ts'
 import { problemOf, type QueueCounts } from '../../core/quotas.ts'
 import { type Admission, type Counter, counterKey, countersOf } from '../../core/spend.ts'
 import type { Task } from '../../core/task.ts'
-import { type ItemResult, openBatches } from './batch.ts'
+import { type ItemResult, openBatches, runEach } from './batch.ts'
 import type { Database } from './database.ts'
-import { CommitUnknown, isAway } from './failures.ts'
+import { CommitUnknown, isConflict, isUnavailable } from './failures.ts'
 import { insertStatement } from './inserts.ts'
 import { submitLock } from './migrate.ts'
 import { execute, lockScopes } from './mutations.ts'
@@ -45,11 +45,11 @@ async function admitAll(tools: Tools, submits: readonly Submit[], attempt: Try =
     return await tools.database.write((query) => admit(query, tools.counts, submits, again), withinMs)
   } catch (error) {
     if (error instanceof CommitUnknown && !again) return admitAll(tools, submits, { again: true, withinMs })
-    if (submits.length === 1 || isAway(error)) return submits.map(() => ({ error }))
-    const results: ItemResult<void>[] = []
+    if (submits.length === 1 || (isUnavailable(error) && !isConflict(error))) return submits.map(() => ({ error }))
+    const alone = async (submit: Submit) =>
+      (await admitAll(tools, [submit], { again, withinMs: aloneMs }))[0] ?? { error: new Error('it was not inserted') }
     // One after the other: the first of them take what the limits allow.
-    for (const submit of submits) results.push(...(await admitAll(tools, [submit], { again, withinMs: aloneMs })))
-    return results
+    return runEach(submits, ({ task }) => task.owner, alone)
   }
 }
 

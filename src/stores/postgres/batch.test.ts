@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Problem } from '../../core/problem.ts'
-import { openBatches } from './batch.ts'
+import { openBatches, runEach } from './batch.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -66,4 +66,42 @@ it('items that wait fail with the batch if the database is unavailable', async (
   asked[0]?.fail(Problem.ofStorage(new Error('it is away')))
   for (const answer of await Promise.allSettled([...first, ...later])) assert.equal(answer.status, 'rejected')
   assert.equal(asked.length, 1)
+})
+
+const locked = () => Problem.ofStorage(Object.assign(new Error('lock timeout'), { code: '55P03' }))
+
+it('a few locked rows fail nothing that waits, and many do', async () => {
+  for (const [count, expected] of [
+    [2, 'fulfilled'],
+    [20, 'rejected'],
+  ] as const) {
+    const { asked, askAll } = openStage()
+    const first = Promise.allSettled(await askAll(count))
+    // The second batch keeps the third from being sent.
+    const second = Promise.allSettled(await askAll(count, 100))
+    const third = Promise.allSettled(await askAll(1, 200))
+    asked[0]?.fail(locked())
+    await first
+    for (let at = 1; at < 3; at += 1) {
+      asked[at]?.answer()
+      await turn()
+    }
+    await second
+    assert.equal((await third)[0]?.status, expected, `${count} items`)
+  }
+})
+
+it('items of a batch that failed run alone: those with the key of a locked one fail with it, and after a few keys all', async () => {
+  const tried: string[] = []
+  const run = async (item: string) => {
+    tried.push(item)
+    return item.startsWith('x') ? { error: locked() } : { value: item }
+  }
+  const shown = (results: readonly object[]) => results.map((result) => ('value' in result ? result.value : 'failed'))
+  const results = await runEach(['a1', 'x1', 'x1', 'b1', 'x2', 'x1', 'c1'], (item) => item, run)
+  assert.deepEqual(shown(results), ['a1', 'failed', 'failed', 'b1', 'failed', 'failed', 'c1'])
+  assert.deepEqual(tried.splice(0), ['a1', 'x1', 'b1', 'x2', 'c1'])
+  const many = Array.from({ length: 500 }, (_, at) => `x${at}`)
+  assert.deepEqual(new Set(shown(await runEach(many, (item) => item, run))), new Set(['failed']))
+  assert.equal(tried.length, 3)
 })

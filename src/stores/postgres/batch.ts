@@ -1,4 +1,4 @@
-import { isAway } from './failures.ts'
+import { isConflict, isUnavailable } from './failures.ts'
 
 /** The result of one item. */
 export type ItemResult<Result> = { value: Result } | { error: unknown }
@@ -38,9 +38,8 @@ export function openBatches<Item, Result>(
     const outcomes = await run(batch.map(({ item }) => item)).catch((error) => batch.map(() => ({ error })))
     inFlight.delete(batch)
     // Items that wait for an unavailable database fail now: each further try would take as long again.
-    const [first] = outcomes
-    if (first && 'error' in first && isAway(first.error))
-      for (const { reject } of waiting.splice(0)) reject(first.error)
+    const error = failureOfAll(outcomes)
+    if (error !== undefined) for (const { reject } of waiting.splice(0)) reject(error)
     batch.forEach(({ resolve, reject }, at) => {
       const outcome = outcomes[at] ?? { error: new Error('the batch has no result for this item') }
       if ('value' in outcome) resolve(outcome.value)
@@ -63,6 +62,38 @@ export function openBatches<Item, Result>(
       plan()
     })
 }
+
+/** The error of an unavailable database. One or two locked rows say nothing about others. */
+function failureOfAll(outcomes: readonly ItemResult<unknown>[]): unknown {
+  const errors = outcomes.flatMap((outcome) =>
+    'error' in outcome && isUnavailable(outcome.error) ? outcome.error : [],
+  )
+  if (errors.length < outcomes.length || (errors.length <= mostLocked && errors.some(isConflict))) return undefined
+  return errors[0]
+}
+
+/**
+ * Runs the items of a batch that failed one after the other, so that those that can succeed do. What is locked costs each
+ * item with the same key a long wait, so they fail with the first of them; after a few such keys all others fail, too.
+ */
+export async function runEach<Item, Result>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+  run: (item: Item) => Promise<ItemResult<Result>>,
+): Promise<ItemResult<Result>[]> {
+  const locked = new Map<string, { error: unknown }>()
+  const results: ItemResult<Result>[] = []
+  for (const item of items) {
+    const known = locked.get(keyOf(item)) ?? (locked.size === mostLocked ? [...locked.values()][0] : undefined)
+    const result = known ?? (await run(item))
+    if (!known && 'error' in result && isConflict(result.error)) locked.set(keyOf(item), result)
+    results.push(result)
+  }
+  return results
+}
+
+/** Then, with the wait of the batch itself, an error response still comes within 2 s. */
+const mostLocked = 3
 
 /**
  * With 16 clients that read, one batch of 16 is faster than two of 8, because each batch has a cost of its own. With

@@ -50,15 +50,15 @@ export function isDead(error: unknown): boolean {
  */
 const unavailable = /^(25006|40|53|55P03|57)/
 
-/** Another transaction holds a row or an owner that this one needs: what needs neither can still be written. */
-function isConflict(problem: unknown): boolean {
-  const { cause } = problem as Error
-  return cause instanceof Error && /^(55P03|40P01|40001)$/.test((cause as Failure).code ?? '')
+/** The database can't write this now. */
+export function isUnavailable(error: unknown): boolean {
+  return Problem.from(error).code === 'storage_unavailable'
 }
 
-/** The database can't write anything now. */
-export function isAway(error: unknown): boolean {
-  return Problem.from(error).code === 'storage_unavailable' && !isConflict(error)
+/** Another transaction holds a row, or the turn of an owner, that this one needs: what needs neither can still be written. */
+export function isConflict(error: unknown): boolean {
+  const { cause } = error as Error
+  return cause instanceof Error && /^(55P03|40P01|40001)$/.test((cause as Failure).code ?? '')
 }
 
 export function toProblem(error: unknown): unknown {

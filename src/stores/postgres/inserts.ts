@@ -6,7 +6,7 @@ import { queueTask, type Task } from '../../core/task.ts'
 import { type ItemResult, openBatches } from './batch.ts'
 import type { DatabaseClock } from './clock.ts'
 import type { Database } from './database.ts'
-import { CommitUnknown, isAway, isDuplicate } from './failures.ts'
+import { CommitUnknown, isDuplicate, isUnavailable } from './failures.ts'
 import { aloneMs, patienceMs, type Query } from './session.ts'
 
 /** Inserts new tasks, many in one statement. */
@@ -67,7 +67,7 @@ async function insertAll(tools: Tools, tasks: readonly Task[], again = false): P
     // After a COMMIT of unknown outcome an existing row is our own: ids have 144 random bits.
     if (tasks.length === 1 && again && isDuplicate(error)) return [{ value: undefined }]
     // An unavailable database fails each of them.
-    if (tasks.length === 1 || isAway(error)) return tasks.map(() => ({ error }))
+    if (tasks.length === 1 || isUnavailable(error)) return tasks.map(() => ({ error }))
     return (await Promise.all(tasks.map((task) => insertAll(tools, [task], again)))).flat()
   }
 }

@@ -4,9 +4,9 @@ import { type Before, type Mutation, needsOf, planOf } from '../../core/plan.ts'
 import { attemptBeforeColumns, beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { StatementShape, Write } from '../../core/statements.ts'
 import type { Json } from '../../core/task.ts'
-import { type ItemResult, openBatches } from './batch.ts'
+import { type ItemResult, openBatches, runEach } from './batch.ts'
 import type { Database } from './database.ts'
-import { CommitUnknown, isAway } from './failures.ts'
+import { CommitUnknown, isConflict, isUnavailable } from './failures.ts'
 import { aloneMs, type Query } from './session.ts'
 
 /**
@@ -23,25 +23,32 @@ export function openMutations(database: Database): (mutation: Mutation) => Promi
 }
 
 /** If a change is refused, or waits too long for a lock, each is written by itself, so that the others succeed. */
-async function mutateAll(
-  database: Database,
-  mutations: readonly Mutation[],
-  withinMs?: number,
-): Promise<ItemResult<boolean>[]> {
+async function mutateAll(database: Database, mutations: readonly Mutation[]): Promise<ItemResult<boolean>[]> {
   const outcomes = new Map<Mutation, ItemResult<boolean>>()
   for (const batch of oneForEachTask(mutations)) {
-    try {
-      const held = await mutateOnce(database, batch, { withinMs })
-      for (const mutation of batch) outcomes.set(mutation, { value: held.has(mutation) })
-    } catch (error) {
-      // An unavailable database fails each of them, and their facts have to be kept elsewhere soon.
-      if (batch.length === 1 || isAway(error)) for (const mutation of batch) outcomes.set(mutation, { error })
-      else
-        for (const mutation of batch)
-          for (const outcome of await mutateAll(database, [mutation], aloneMs)) outcomes.set(mutation, outcome)
-    }
+    const results = await mutateBatch(database, batch)
+    batch.forEach((mutation, at) => {
+      outcomes.set(mutation, results[at] ?? { error: new Error('the change was not written') })
+    })
   }
   return mutations.map((mutation) => outcomes.get(mutation) ?? { error: new Error('the change was not written') })
+}
+
+async function mutateBatch(
+  database: Database,
+  batch: readonly Mutation[],
+  withinMs?: number,
+): Promise<ItemResult<boolean>[]> {
+  try {
+    const held = await mutateOnce(database, batch, { withinMs })
+    return batch.map((mutation) => ({ value: held.has(mutation) }))
+  } catch (error) {
+    // An unavailable database fails each of them, and their facts have to be kept elsewhere soon.
+    if (batch.length === 1 || (isUnavailable(error) && !isConflict(error))) return batch.map(() => ({ error }))
+    const alone = async (mutation: Mutation) =>
+      (await mutateBatch(database, [mutation], aloneMs))[0] ?? { error: new Error('the change was not written') }
+    return runEach(batch, ({ task }) => task, alone)
+  }
 }
 
 /** The second change of a task must see the first: it comes in the next batch. */
@@ -99,7 +106,7 @@ function isDone(mutation: Mutation, row: Row | undefined): boolean {
       // If another process has the task by now, the attempt must not be sent.
       const isOurs = row?.fence === task.fence && row.leased === true
       if (opened) return isOurs && ((row?.opened as string[] | undefined)?.includes(opened.id) ?? false)
-      return row?.fence === task.fence && row.leased === keepsLease && (!keepsLease || row.state === task.state)
+      return row?.fence === task.fence && row.leased === keepsLease && row.state === task.state
     }
     case 'remove':
       return row === undefined
