@@ -97,14 +97,14 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
    * stays: it may be the only trace of work that was paid for.
    */
   async function failing(
-    { fact }: DecisionRecord,
+    { fact, knowsAccepted }: DecisionRecord,
     task: Task,
     worker: Pick<Worker, 'name'>,
     cause: unknown,
   ): Promise<DecisionRecord> {
     const problem = new Problem('internal', 'Something went wrong on our side.', { cause })
     const entry = entryOf(task, await afterFailure(task, problem, worker))
-    return fact ? { ...entry, fact } : entry
+    return { ...entry, ...(fact && { fact }), ...(knowsAccepted && { knowsAccepted }) }
   }
 
   /** For a fact that can't be written either: the attempt is abandoned, and the fact is in the log. */

@@ -164,6 +164,30 @@ for (const last of ['its lease is held', 'its lease is lost']) {
   })
 }
 
+it('a decision that the store never accepts ends with another one, also if it knew of an accepted attempt', async () => {
+  await using world = await openWorld()
+  const { store } = world
+  const task = await sent(store, '1', 'att_1')
+  await store.settle(task.id, accepted('att_1'))
+  let tries = 0
+  const record: typeof store.record = (entry) => {
+    tries += 1
+    return tries === 1 ? Promise.reject(new Error('no such row')) : store.record(entry)
+  }
+  const options = {
+    ...world,
+    store: { ...store, record },
+    clock: manualClock(5_000),
+    healths: noHealths,
+    random: (count: number) => new Uint8Array(count),
+    redact: (text: string) => text,
+  } as unknown as EngineOptions
+  const records = openRecords(options, openOutcomes(options))
+  const by = { task, worker: { name: 'submit' }, abort: new AbortController() }
+  assert.ok(await records.record(by, { ...decide(task, { state: 'running' }), knowsAccepted: true }))
+  assert.equal((await store.find(task.id))?.state, 'failed')
+})
+
 describe('an attempt that was committed and not sent', () => {
   const note = (attempt: string, { id, fence }: Task) => ({ attempt, task: id, fence })
 

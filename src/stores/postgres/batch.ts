@@ -72,24 +72,28 @@ function failureOfAll(outcomes: readonly ItemResult<unknown>[]): unknown {
   return errors[0]
 }
 
+let rotation = 0
+
 /**
  * Runs the items of a batch that failed one after the other, so that those that can succeed do. What is locked costs each
- * item with the same key a long wait, so they fail with the first of them; after a few such keys all others fail, too.
+ * item with the same key a long wait, so they fail with the first of them; after a few such keys all others fail, too. Each
+ * batch begins at another place: those that fail come again together.
  */
 export async function runEach<Item, Result>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
   run: (item: Item) => Promise<ItemResult<Result>>,
 ): Promise<ItemResult<Result>[]> {
-  const locked = new Map<string, { error: unknown }>()
-  const results: ItemResult<Result>[] = []
-  for (const item of items) {
-    const known = locked.get(keyOf(item)) ?? (locked.size === mostLocked ? [...locked.values()][0] : undefined)
+  const failed = new Map<string, { error: unknown }>()
+  const start = rotation++ % items.length
+  const results = new Map<Item, ItemResult<Result>>()
+  for (const item of [...items.slice(start), ...items.slice(0, start)]) {
+    const known = failed.get(keyOf(item)) ?? (failed.size === mostLocked ? [...failed.values()][0] : undefined)
     const result = known ?? (await run(item))
-    if (!known && 'error' in result && isConflict(result.error)) locked.set(keyOf(item), result)
-    results.push(result)
+    if (!known && 'error' in result && isUnavailable(result.error)) failed.set(keyOf(item), result)
+    results.set(item, result)
   }
-  return results
+  return items.map((item) => results.get(item) ?? { error: new Error('the item was not run') })
 }
 
 /** Then, with the wait of the batch itself, an error response still comes within 2 s. */
