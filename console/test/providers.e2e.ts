@@ -117,6 +117,7 @@ describe('accounts', () => {
     await dialog.getByLabel('Slots', { exact: true }).fill('7')
     await button(dialog, 'Change').click()
     await page.getByText('0 of 7').waitFor()
+    await dialog.waitFor({ state: 'detached' })
     // What a colleague changes meanwhile stays: only what was typed is sent.
     await button(page, 'Change').click()
     await world.operate('/accounts/second', { concurrency: 9 })
