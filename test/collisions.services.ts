@@ -124,9 +124,12 @@ async function disturb(world: World, signal: AbortSignal): Promise<void> {
   const client = await connectTo(world)
   await client.query("SET default_transaction_isolation = 'read committed'")
   while (!signal.aborted) {
-    await client.query('BEGIN; UPDATE tasks SET tries = tries')
+    // In the order of the service's own transactions: otherwise this one may be the victim of a deadlock.
+    await client.query('BEGIN; SELECT FROM tasks ORDER BY id FOR UPDATE; UPDATE tasks SET tries = tries')
     await pause(50)
     await client.query('COMMIT')
+    // Its next transaction would stand before all others in the queue of each row.
+    await pause(50)
   }
   await client.end()
 }
