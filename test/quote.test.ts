@@ -157,3 +157,25 @@ it('the operator learns why a model has no price, where a client is refused', as
     } else assert.deepEqual([quote.unpriced, quote.price], [null, { cost: 0.2, currency: 'EUR' }])
   }
 })
+
+it('the list of models has the price for the token, and only operators see what the provider charges', async () => {
+  const reseller = `
+prices: { markup: "2", models: { studio: { cost: [{ unit: second, price: "0.03" }] } }, projects: { team: { markup: "3" } } }
+tokens: [{ name: team, secret: team }]`
+  await using service = await startService({ yaml: reseller, env })
+  const priced = (text: string) => ({ currency: 'USD', lines: [{ unit: 'second', price: text }] })
+  const priceFor = async (headers: Record<string, string>) => {
+    const { data } = (await (await service.fetch('/v1/models', { headers })).json()) as { data: { price: unknown }[] }
+    return data[0]?.price
+  }
+  assert.deepEqual(await priceFor({}), priced('0.06'))
+  assert.deepEqual(await priceFor({ authorization: 'Bearer team' }), priced('0.09'))
+  const response = await service.fetch('/operator/v1/models', { headers: { authorization: `Bearer ${operatorToken}` } })
+  const { data } = (await response.json()) as { data: { cost: unknown; accepts: { price: unknown } }[] }
+  assert.deepEqual([data[0]?.cost, data[0]?.accepts.price], [priced('0.03'), priced('0.06')])
+  for (const path of ['/docs/models', '/docs/models/studio']) {
+    const page = await (await service.fetch(path)).text()
+    assert.match(page, /0\.06 USD per second/, path)
+    assert.doesNotMatch(page, /0\.03/, path)
+  }
+})

@@ -78,7 +78,7 @@ export interface AppDependencies
 }
 
 export function buildApp(dependencies: AppDependencies): FastifyInstance {
-  const { catalog, healthOnly = false, docs = true, servesOperators = true } = dependencies
+  const { healthOnly = false, docs = true, servesOperators = true } = dependencies
   const turns = openPieceTurns()
   if (healthOnly) {
     const app = openServer({ ...dependencies, turns })
@@ -101,7 +101,7 @@ export function buildApp(dependencies: AppDependencies): FastifyInstance {
   const admitBody = limitUnreadOfAnyone(dependencies.connections)
   webConsole?.addTo(app, { guesses, admitBody, serves, docs, ...(catchUp && { catchUp }) })
   if (docs && !webConsole?.isBuilt) app.get('/', redirectToDocs)
-  const served = docs ? [...routes, ...docRoutes(routes, catalog, webConsole?.sendReference)] : routes
+  const served = docs ? [...routes, ...docRoutes(routes, dependencies, webConsole?.sendReference)] : routes
   const { anyone = [], client = [], operator = [], metrics = [] } = Object.groupBy(served, accessTo)
   for (const route of anyone) addRoute(app, route)
   app.register(async (scope) => addClientRoutes(scope, client, { ...dependencies, identify, rates, guesses }))
@@ -132,7 +132,7 @@ function allRoutes(dependencies: Parts & Pick<ClientHooks, 'identify'> & { estim
     ...eventRoutes(watched),
     ...endpointRoutes(dependencies, limit),
     ...deliveryRoutes(dependencies, limit),
-    ...modelRoutes(dependencies.catalog),
+    ...modelRoutes(dependencies),
     usageRoute(dependencies),
     ...allOperatorRoutes(dependencies, quotes.operatorRoute),
     ...healthRoutes(dependencies),

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Catalog } from '../core/catalog.ts'
 import type { openPages } from './docs/pages.ts'
 import { notFoundHandler } from './errors.ts'
+import type { ModelDependencies } from './models.ts'
 import type { Route, RouteResponse } from './route.ts'
 
 type Pages = ReturnType<typeof openPages>
@@ -18,9 +18,9 @@ const unchanged: RouteResponse = {
  * request: it takes 140 ms and 17 MB (measured), and most processes never need it. The reference is built with the
  * console; without it, there is a page that leads to the document.
  */
-export function docRoutes(routes: readonly Route[], catalog: Catalog, sendReference?: Handler): Route[] {
+export function docRoutes(routes: readonly Route[], models: ModelDependencies, sendReference?: Handler): Route[] {
   let loading: Promise<Pages> | undefined
-  const load = async (): Promise<Pages> => (await import('./docs/pages.ts')).openPages([...routes, ...own], catalog)
+  const load = async (): Promise<Pages> => (await import('./docs/pages.ts')).openPages([...routes, ...own], models)
   const later = (name: keyof Pages) => async (request: FastifyRequest, reply: FastifyReply) => {
     loading ??= load()
     return (await loading)[name](request, reply)

@@ -34,7 +34,7 @@ it('a token that listed the models before sees the models that an engine reports
   app.addHook('onRequest', async (request) => {
     request.token = tokens[String(request.headers.authorization)] as Token
   })
-  for (const route of modelRoutes(catalog)) addRoute(app, route)
+  for (const route of modelRoutes({ catalog })) addRoute(app, route)
   const listOf = async (authorization: string) => {
     const response = await app.inject({ url: '/v1/models', headers: { authorization } })
     return response.json().data.map(({ id }: { id: string }) => id)

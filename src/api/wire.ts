@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type CardFacts, type CatalogEntry, formatSize, type ModelCard, type Shapes } from '../core/catalog.ts'
 import { fromMicros } from '../core/money.ts'
+import type { ModelPrice } from '../core/prices.ts'
 import { isFinished, statusDetail, type TaskView, type VideoFacts, wholeSeconds, wireStatus } from '../core/task.ts'
 import type { Model } from '../wire/models.ts'
 import type { DeletedVideo, Video, VideoOutput } from '../wire/videos.ts'
@@ -62,7 +63,7 @@ export function toWireOutput({ width, height, duration, frameRate, codec, bytes 
   return { width, height, duration, frame_rate: frameRate, codec, bytes }
 }
 
-export function toWireModel({ name, card }: CatalogEntry): Model {
+export function toWireModel({ name, card }: CatalogEntry, price: ModelPrice | null): Model {
   const { seconds, size } = card
   return {
     id: name,
@@ -87,6 +88,7 @@ export function toWireModel({ name, card }: CatalogEntry): Model {
     image: card.image,
     makes: card.makes ?? [],
     parameters: toWireParameters(card),
+    price,
     ...(card.facts && { facts: toWireFacts(card.facts, card) }),
   }
 }
@@ -133,12 +135,11 @@ export function iso(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString()
 }
 
-function toWireFacts({ audio, imageIs, price, keptMs, usuallyMs }: CardFacts, { failuresBilled }: ModelCard) {
+function toWireFacts({ audio, imageIs, keptMs, usuallyMs }: CardFacts, { failuresBilled }: ModelCard) {
   const inSeconds = (ms: number | null) => (ms === null ? null : ms / 1_000)
   return {
     audio,
     image_is: imageIs,
-    price,
     failures_billed: failuresBilled,
     kept_seconds: inSeconds(keptMs),
     usual_seconds: inSeconds(usuallyMs),

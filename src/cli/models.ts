@@ -44,7 +44,7 @@ function columnsFor(models: Model[]): Column<Model>[] {
     { title: 'SECONDS', text: ({ raw }) => rangeOf(raw.seconds, 'min', 'max'), least: 10 },
     { title: 'SIZE', text: ({ raw }) => sizesOf(raw.size), extra: true },
     { title: 'IMAGE', text: ({ raw }) => stringOrNull(raw.image) ?? '', extra: true },
-    { title: 'PRICE', text: ({ raw }) => (isObject(raw.facts) ? priceOf(raw.facts.price) : ''), extra: true },
+    { title: 'PRICE', text: ({ raw }) => priceOf(raw.price), extra: true },
     { title: 'BY', text: ({ raw }) => stringOrNull(raw.owned_by) ?? '', least: 6, extra: true },
     { title: 'ABOUT', text: ({ raw }) => stringOrNull(raw.description) ?? '', least: 16, extra: true },
   ]

@@ -60,6 +60,7 @@ export function amountText(micros: number): string {
 
 /** Without the zeros after its last digit: 0.42 of 0.420000. The text must have a point. */
 export function withoutZeros(text: string): string {
+  if (!text.includes('.')) return text
   let end = text.length
   while (text[end - 1] === '0') end -= 1
   return text.slice(0, text[end - 1] === '.' ? end - 1 : end)

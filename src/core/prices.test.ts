@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type CardFacts, type CardTemplate, sizesOf, toCard } from './catalog.ts'
 import {
+  costOfModel,
   type PricedRequest,
   type PriceLine,
   type PriceRule,
   type PriceSettings,
+  priceOfModel,
   priceRequest,
   pricesFor,
 } from './prices.ts'
@@ -225,4 +227,54 @@ it('a model with several routes costs what the dearest costs, and is unpriced if
   assert.equal(costOf(table('0.8')), 4_000_000)
   assert.equal(costOf(undefined, table('0.05'), table('0.8')), 4_000_000)
   assert.throws(() => costOf(undefined, null), /'acme-1' has no price/)
+})
+
+describe('the prices of a model', () => {
+  const table = {
+    currency: 'USD',
+    on: '2026-11',
+    source: 'a list',
+    lines: [second('0.1'), second('0.2', { region: 'eu' })],
+  }
+  const facts = { ...common, audio: 'optional', price: table } as const
+  const card = { ...toCard(template, ['main']), facts }
+  const settingsOf = (...rules: PriceRule[]): PriceSettings => ({ ...usual, rules })
+  const usual = { currency: 'USD', unpriced: 'refuse', region: null, rules: [] } as const
+
+  it('without prices of the operator, they are those of the provider', () => {
+    assert.deepEqual(priceOfModel(null, card, 'alice'), table)
+    assert.deepEqual(priceOfModel(null, { ...card, ownPrice: [second('3')] }, 'alice'), {
+      currency: 'USD',
+      lines: [second('3')],
+    })
+  })
+
+  it('are those that the operator set, without the provider’s, its source and other regions', () => {
+    const markup: PriceRule = { project: null, model: '*', markup: '1.50' }
+    assert.deepEqual(priceOfModel(settingsOf(markup), card, 'alice'), { currency: 'USD', lines: [second('0.15')] })
+    const price: PriceRule = { project: 'team', model: '*', price: [second('9')] }
+    assert.deepEqual(priceOfModel(settingsOf(price, markup), card, 'team')?.lines, [second('9')])
+    const tens: PriceRule = { project: null, model: '*', markup: '100', cost: [second('1')] }
+    assert.deepEqual(priceOfModel(settingsOf(tens), card, 'alice'), { currency: 'USD', lines: [second('100')] })
+    assert.deepEqual(costOfModel(settingsOf(tens), card, ''), { currency: 'USD', lines: [second('1')] })
+    const inEurope: PriceSettings = { ...usual, region: 'eu' }
+    assert.deepEqual(priceOfModel(inEurope, card, ''), table)
+  })
+
+  it('are unknown where a request would be refused', () => {
+    const inEuro: PriceSettings = { ...usual, currency: 'EUR' }
+    assert.equal(priceOfModel(inEuro, card, ''), null)
+    assert.deepEqual(costOfModel(inEuro, card, '')?.currency, 'USD')
+    const route = { upstreamModel: 'one', priority: 1, weight: 1 }
+    const dear = { ...table, lines: [second('7')] }
+    const routes = [
+      { account: 'a', ...route },
+      { account: 'b', ...route, price: dear },
+    ]
+    assert.deepEqual(priceOfModel(usual, { ...card, routes }, ''), dear)
+    assert.equal(
+      priceOfModel(usual, { ...card, routes: [...routes, { account: 'c', ...route, price: null }] }, ''),
+      null,
+    )
+  })
 })

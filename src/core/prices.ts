@@ -1,5 +1,5 @@
-import type { ModelCard } from './catalog.ts'
-import { type Decimal, multiply, sum, toDecimal, toMicros, toText } from './money.ts'
+import { type ModelCard, parseSize } from './catalog.ts'
+import { type Decimal, multiply, sum, toDecimal, toMicros, toText, withoutZeros } from './money.ts'
 import { Problem } from './problem.ts'
 import type { Parameters, PricePart, Size, TaskPrice } from './task.ts'
 import { matchesGlob, type Token } from './token.ts'
@@ -124,14 +124,7 @@ interface Unknown {
 
 function computePrice(settings: PriceSettings, request: PricedRequest): TaskPrice | Unknown {
   const { card } = request
-  const rules = settings.rules.filter(
-    ({ project, model }) => (project === null || project === request.owner) && matchesGlob(model, card.id),
-  )
-  const deciding = rules.filter(({ price, markup }) => price ?? markup)
-  // What the configuration says about a project or about this very model wins over what was declared with the model.
-  const named = deciding.find(({ project, model }) => project !== null || model === card.id)
-  const own = card.ownPrice && { price: card.ownPrice }
-  const rule: Pick<PriceRule, 'price' | 'markup'> | undefined = named ?? own ?? deciding[0]
+  const { rules, rule } = rulesFor(settings, card, request.owner)
   const costs = costParts(settings, request, rules)
   const charges = rule?.price ? partsOf(rule.price, request, settings) : costs
   if (!Array.isArray(charges)) return charges
@@ -150,6 +143,66 @@ function computePrice(settings: PriceSettings, request: PricedRequest): TaskPric
   }
 }
 
+/** The rules that are about a model and a project, and the one that decides the price for clients. */
+function rulesFor(settings: PriceSettings, card: ModelCard, owner: string) {
+  const rules = settings.rules.filter(
+    ({ project, model }) => (project === null || project === owner) && matchesGlob(model, card.id),
+  )
+  const deciding = rules.filter(({ price, markup }) => price ?? markup)
+  // What the configuration says about a project or about this very model wins over what was declared with the model.
+  const named = deciding.find(({ project, model }) => project !== null || model === card.id)
+  const own = card.ownPrice && { price: card.ownPrice }
+  const rule: Pick<PriceRule, 'price' | 'markup'> | undefined = named ?? own ?? deciding[0]
+  return { rules, rule }
+}
+
+/** What a model costs, line by line. A price of a provider says when it was read, and where. */
+export type ModelPrice = Pick<PriceTable, 'currency' | 'lines'> & Partial<PriceTable>
+
+/** What videos of a model cost a project; null if it is unknown. Without prices of the operator, that is the provider's price. */
+export function priceOfModel(settings: PriceSettings | null, card: ModelCard, owner: string): ModelPrice | null {
+  const { currency } = settings ?? plainPrices
+  const { rule } = rulesFor(settings ?? plainPrices, card, owner)
+  if (rule?.price) return { currency, lines: linesIn(settings, rule.price) }
+  const cost = costOfModel(settings, card, owner)
+  if (!cost || (settings && !hasCurrency(cost, currency))) return null
+  if (rule?.markup === undefined) return cost
+  const markup = toDecimal(rule.markup)
+  const lines = cost.lines.map((line) => ({
+    ...line,
+    price: withoutZeros(toText(multiply(toDecimal(line.price), markup))),
+  }))
+  return { currency, lines }
+}
+
+/** What the provider charges: the operator's own figure, or of all routes the one whose default video costs the most. */
+export function costOfModel(settings: PriceSettings | null, card: ModelCard, owner: string): ModelPrice | null {
+  const { currency } = settings ?? plainPrices
+  const { rules } = rulesFor(settings ?? plainPrices, card, owner)
+  const own = rules.find(({ cost }) => cost)?.cost
+  if (own) return { currency, lines: linesIn(settings, own) }
+  const tables = tablesOf(card)
+  const request = defaultRequest(card)
+  const amount = (table: PriceTable | null) => {
+    const parts = table && partsOf(table.lines, request, settings ?? plainPrices)
+    return (Array.isArray(parts) && amountOf(parts)) || 0
+  }
+  // A task may take a route without a known price.
+  const dearest = tables.includes(null) ? null : tables.toSorted((one, other) => amount(other) - amount(one))[0]
+  return dearest ? { ...dearest, lines: linesIn(settings, dearest.lines) } : null
+}
+
+/** Without the lines of other regions than the operator's. */
+function linesIn(settings: PriceSettings | null, lines: readonly PriceLine[]): readonly PriceLine[] {
+  return settings ? lines.filter(({ region }) => region === undefined || region === settings.region) : lines
+}
+
+/** The request that names only the model. */
+export function defaultRequest(card: ModelCard): PricedRequest {
+  const size = parseSize(card.size.default) ?? { width: 1, height: 1 }
+  return { card, owner: '', seconds: card.seconds.default, size, parameters: {}, hasImage: false, sourceSeconds: 0 }
+}
+
 /** The provider's cost: the operator's own figure, or the cards' if those have the same currency. */
 function costParts(
   settings: PriceSettings,
@@ -158,11 +211,14 @@ function costParts(
 ): PricePart[] | Unknown {
   const own = rules.find(({ cost }) => cost)?.cost
   if (own) return partsOf(own, request, settings)
-  const { routes, facts } = request.card
-  // Which route a task takes is not known yet.
-  const tables = new Set(routes.map(({ price }) => (price === undefined ? facts?.price : price)))
-  const found = [...(tables.size === 0 ? [facts?.price] : tables)].map((table) => tableParts(settings, request, table))
+  const found = tablesOf(request.card).map((table) => tableParts(settings, request, table))
   return found.find((parts) => !Array.isArray(parts)) ?? found.filter(Array.isArray).toSorted(byAmount)[0] ?? []
+}
+
+/** Of each route, because which one a task takes is not known yet. Null: a route without a known price. */
+function tablesOf({ routes, facts }: ModelCard): (PriceTable | null)[] {
+  const tables = new Set(routes.map(({ price }) => (price === undefined ? facts?.price : price) ?? null))
+  return tables.size === 0 ? [facts?.price ?? null] : [...tables]
 }
 
 /** The dearest first. */
@@ -170,17 +226,17 @@ function byAmount(one: readonly PricePart[], other: readonly PricePart[]): numbe
   return (amountOf(other) ?? Number.POSITIVE_INFINITY) - (amountOf(one) ?? Number.POSITIVE_INFINITY)
 }
 
-function tableParts(
-  settings: PriceSettings,
-  request: PricedRequest,
-  table: PriceTable | null | undefined,
-): PricePart[] | Unknown {
+function tableParts(settings: PriceSettings, request: PricedRequest, table: PriceTable | null): PricePart[] | Unknown {
   const { id } = request.card
   if (!table) return { reason: `'${id}' has no price` }
-  const isFree = table.lines.every(({ price }) => toDecimal(price).digits === 0n)
-  if (table.currency !== settings.currency && !isFree)
+  if (!hasCurrency(table, settings.currency))
     return { reason: `the price of '${id}' is in ${table.currency}, and prices here are in ${settings.currency}` }
   return partsOf(table.lines, request, settings)
+}
+
+/** Nothing is the same in all currencies. */
+function hasCurrency({ currency, lines }: ModelPrice, wanted: string): boolean {
+  return currency === wanted || lines.every(({ price }) => toDecimal(price).digits === 0n)
 }
 
 /** Units that a video is generated for. One of them must have a price. */

@@ -38,6 +38,24 @@ const ModelPrice = shape(
   { optional: ['resolution', 'audio', 'mode', 'region', 'tokens_per_second'] },
 )
 
+/** Prices, or null. */
+export const modelPrices = (description: string) =>
+  orNull(
+    shape(
+      description,
+      {
+        currency: textLike('The currency, as in ISO 4217.', 'USD'),
+        on: text('The date of these prices. Absent if the operator set them.'),
+        source: text('The source of these prices. Absent if the operator set them.'),
+        lines: listOf(
+          'A request is priced by the line of each unit with the most conditions that it meets.',
+          ModelPrice,
+        ),
+      },
+      { optional: ['on', 'source'] },
+    ),
+  )
+
 const ModelFacts = shape('Facts that help to choose a model.', {
   audio: { type: 'string', enum: ['always', 'optional', 'never'], description: 'Whether its videos have sound.' },
   image_is: {
@@ -45,14 +63,6 @@ const ModelFacts = shape('Facts that help to choose a model.', {
     enum: ['first frame', 'reference', null],
     description: 'How the model uses the image; null if it accepts no image.',
   },
-  price: orNull(
-    shape('The provider’s prices; null if they are unknown.', {
-      currency: textLike('The currency, as in ISO 4217.', 'USD'),
-      on: text('The date of these prices.'),
-      source: text('The source of these prices.'),
-      lines: listOf('A request is priced by the line of each unit with the most conditions that it meets.', ModelPrice),
-    }),
-  ),
   failures_billed: flag('Whether the provider charges for failed videos.'),
   kept_seconds: orNull({
     type: 'number',
@@ -118,6 +128,9 @@ export const Model = shape(
       type: 'string',
       enum: sourceKinds,
     }),
+    price: modelPrices(
+      'What its videos cost this token: the operator’s prices if any are set, else the provider’s. Null if unknown. `POST /v1/videos/quote` has the price of a request.',
+    ),
     facts: ModelFacts,
   },
   { optional: ['alias_of', 'paused', 'facts'] },

@@ -5,7 +5,7 @@ import type { OperatorTaskSummary } from '../../../src/wire/operator.ts'
 import type { Video } from '../../../src/wire/videos.ts'
 import { call, dataOf, type ListPage, withQuery } from '../api.ts'
 import { NotFound } from '../frame/frame.tsx'
-import { type ModelRow, useModels } from '../models.ts'
+import { costOf, type ModelRow, type Prices, useModels } from '../models.ts'
 import { Code } from '../parts/code.tsx'
 import { DailyChart } from '../parts/daily.tsx'
 import { Facts } from '../parts/facts.tsx'
@@ -80,7 +80,7 @@ export function ModelPage() {
         </div>
       </div>
       <Durations model={alias ?? name} />
-      <Prices model={model} />
+      <ModelPrices model={model} />
       <Parameters model={model} />
       {operator && <Routes routes={operator.routes} />}
     </>
@@ -145,12 +145,22 @@ function Durations({ model }: { model: string }) {
   )
 }
 
-type PriceLine = NonNullable<NonNullable<ModelRow['facts']>['price']>['lines'][number]
+type PriceLine = Prices['lines'][number]
 
-function Prices({ model: { facts } }: { model: ModelRow }) {
+/** What clients pay and, where that is something else, what the provider charges. */
+function ModelPrices({ model }: { model: ModelRow }) {
   const t = useText()
-  const price = facts?.price
-  if (!price) return null
+  const cost = costOf(model)
+  return (
+    <>
+      {model.price && <PriceTable title={t('models.price')} prices={model.price} />}
+      {cost && <PriceTable title={t('models.cost')} prices={cost} />}
+    </>
+  )
+}
+
+function PriceTable({ title, prices: { currency, on, lines } }: { title: string; prices: Prices }) {
+  const t = useText()
   const conditions = ({ resolution, audio, mode, region }: PriceLine) =>
     [resolution, audio === undefined ? undefined : audio ? t('model.withSound') : t('model.withoutSound'), mode, region]
       .filter((one) => one !== undefined)
@@ -158,17 +168,17 @@ function Prices({ model: { facts } }: { model: ModelRow }) {
   const column = columnFor<PriceLine>()
   const columns = [
     column('when', t('model.when'), (one) => conditions(one)),
-    column('price', t('models.price'), (one) => (
+    column('price', title, (one) => (
       <span>
-        <Money amount={one.price} currency={price.currency} /> {t(`models.unit.${one.unit}`)}
+        <Money amount={one.price} currency={currency} /> {t(`models.unit.${one.unit}`)}
       </span>
     )),
   ]
   return (
     <section>
-      <h2>{t('models.price')}</h2>
-      <p className="quiet">{t('model.priceOf', { date: price.on })}</p>
-      <Table label={t('models.price')} rows={price.lines} columns={columns} idOf={(line) => JSON.stringify(line)} />
+      <h2>{title}</h2>
+      {on !== undefined && <p className="quiet">{t('model.priceOf', { date: on })}</p>}
+      <Table label={title} rows={lines} columns={columns} idOf={(line) => JSON.stringify(line)} />
     </section>
   )
 }

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { ColumnDef } from '@tanstack/react-table'
 import { useMemo } from 'react'
 import { dataOf } from '../api.ts'
-import { type ModelRow, useModels } from '../models.ts'
+import { costOf, type ModelRow, type Prices, useModels } from '../models.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
 import { Money } from '../parts/money.tsx'
@@ -14,7 +14,7 @@ import { useText } from '../text.tsx'
 export function ModelsPage() {
   const t = useText()
   const data = dataOf(useModels())
-  const columns = useColumns()
+  const columns = useColumns(data)
   return (
     <>
       <Head title={t('nav.models')} about={t('models.about')} />
@@ -29,9 +29,10 @@ export function ModelsPage() {
   )
 }
 
-function useColumns(): ColumnDef<ModelRow>[] {
+function useColumns(models: readonly ModelRow[] | undefined): ColumnDef<ModelRow>[] {
   const t = useText()
   const span = useSpan()
+  const hasCosts = models?.some((model) => costOf(model) !== null) ?? false
   return useMemo(() => {
     const column = columnFor<ModelRow>()
     return [
@@ -61,12 +62,13 @@ function useColumns(): ColumnDef<ModelRow>[] {
         </span>
       )),
       column('sound', t('models.sound'), ({ facts }) => (facts ? t(`models.audio.${facts.audio}`) : '–')),
-      column('price', t('models.price'), ({ facts }) => <Price facts={facts} />),
+      column('price', t('models.price'), ({ price }) => <Price prices={price} />),
+      ...(hasCosts ? [column('cost', t('models.cost'), ({ operator }) => <Price prices={operator?.cost} />)] : []),
       column('time', t('models.time'), ({ facts }) =>
         facts?.usual_seconds ? <span className="number">{span(facts.usual_seconds * 1_000)}</span> : '–',
       ),
     ]
-  }, [t, span])
+  }, [t, span, hasCosts])
 }
 
 /** The resolutions, if the sizes have names; else the sizes, or their range. */
@@ -76,18 +78,16 @@ function sizesOf({ values, shapes, min_side: least, max_side: most }: ModelRow['
   return (named.length > 0 ? named : values.map((size) => size.replace('x', '×'))).slice(0, 4).join(', ')
 }
 
-type PriceUnit = NonNullable<NonNullable<ModelRow['facts']>['price']>['lines'][number]['unit']
-
 /** The lowest price of each unit. */
-function Price({ facts }: { facts: ModelRow['facts'] | undefined }) {
+function Price({ prices }: { prices: Prices | null | undefined }) {
   const t = useText()
-  if (!facts?.price) return '–'
-  const { currency, lines } = facts.price
+  if (!prices) return '–'
+  const { currency, lines } = prices
   return Object.entries(Object.groupBy(lines, ({ unit }) => unit)).map(([unit, ones = []]) => (
     <span key={unit} className="line">
       {ones.length > 1 && `${t('models.from')} `}
       <Money amount={Math.min(...ones.map(({ price }) => Number(price)))} currency={currency} />{' '}
-      {t(`models.unit.${unit as PriceUnit}`)}
+      {t(`models.unit.${unit as Prices['lines'][number]['unit']}`)}
     </span>
   ))
 }

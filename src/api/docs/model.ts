@@ -1,24 +1,29 @@
 import type { CardFacts, Catalog, CatalogEntry, ModelCard, SecondsRule, SizeRule } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
-import type { PriceLine, PriceTable } from '../../core/prices.ts'
+import { type ModelPrice, type PriceLine, type PriceSettings, priceOfModel } from '../../core/prices.ts'
+import type { ModelDependencies } from '../models.ts'
 import { examplesOf, samplePrompt } from './examples.ts'
 import { Html, html, type Part } from './html.ts'
 import { codeBlock, heading, renderPage, table } from './page.ts'
 
 /** All models, aliases included. */
-export function renderModels(catalog: Catalog): string {
+export function renderModels({ catalog, prices = null }: ModelDependencies): string {
   const entries = [...catalog.entries.values()]
   const body = [
     heading(1, 'top', 'Models'),
     html`<p class="lead">The models of this service. A token may be limited to some of them.</p>`,
     entries.length > 0
-      ? table(['Model', 'Seconds', 'Size', 'Image', 'Sound', 'Price'], entries.map(modelRow))
+      ? table(
+          ['Model', 'Seconds', 'Size', 'Image', 'Sound', 'Price'],
+          entries.map((entry) => modelRow(entry, prices)),
+        )
       : html`<p>There are no models yet. Enable a provider in filmgate.yaml.</p>`,
   ]
   return renderPage({ title: 'Models', place: 'models', body })
 }
 
-function modelRow({ name, card }: CatalogEntry): Part[] {
+function modelRow({ name, card }: CatalogEntry, prices: PriceSettings | null): Part[] {
+  const price = priceOfModel(prices, card, '')
   const { seconds, size, image, facts, description } = card
   const lengths = 'values' in seconds ? seconds.values.join(', ') : `${seconds.min} to ${seconds.max}`
   const meaning = name === card.id ? description : `Alias of ${card.id}`
@@ -30,15 +35,15 @@ function modelRow({ name, card }: CatalogEntry): Part[] {
       : html`${size.default}<span class="type">and others</span>`,
     { none: 'no', optional: 'optional', required: 'required' }[image],
     facts && { always: 'yes', optional: 'optional', never: 'no' }[facts.audio],
-    facts?.price && fromPrice(facts.price),
+    price && fromPrice(price),
   ].map((cell) => cell ?? '–')
 }
 
-export function renderModel(entry: CatalogEntry, catalog: Catalog, base: string): string {
+export function renderModel(entry: CatalogEntry, { catalog, prices = null }: ModelDependencies, base: string): string {
   const { name, card } = entry
   const examples = examplesOf(entry, base)
   const parameters = Object.entries(card.parameters)
-  const rows = rowsOf(entry, catalog)
+  const rows = rowsOf(entry, catalog, priceOfModel(prices, card, ''))
   const body = [
     heading(1, 'top', name),
     html`<p class="lead">${card.description}</p>`,
@@ -94,7 +99,11 @@ export function addressOf(name: string): string {
   return `/docs/models/${encodeURIComponent(name.toWellFormed())}`
 }
 
-function rowsOf({ name, card }: CatalogEntry, catalog: Catalog): [term: string, value: Part][] {
+function rowsOf(
+  { name, card }: CatalogEntry,
+  catalog: Catalog,
+  price: ModelPrice | null,
+): [term: string, value: Part][] {
   const isDefault = catalog.defaultModel === name
   return [
     ['Model', [html`<code>${name}</code>`, isDefault && ', the default']],
@@ -104,6 +113,7 @@ function rowsOf({ name, card }: CatalogEntry, catalog: Catalog): [term: string, 
     ['Size', sizeOf(card.size)],
     ['Reference image', imageOf(card)],
     ...(card.makes?.length ? [['From other videos', card.makes.join(', ')] as [string, Part]] : []),
+    ...(price ? [['Price', priceText(price)] as [string, Part]] : []),
     ...factRows(card.facts, card.failuresBilled),
   ]
 }
@@ -134,14 +144,9 @@ function imageOf({ image, facts }: ModelCard): Part {
 
 function factRows(facts: CardFacts | undefined, failuresBilled: boolean): [term: string, value: Part][] {
   if (!facts) return []
-  const { audio, price, keptMs, usuallyMs } = facts
+  const { audio, keptMs, usuallyMs } = facts
   const rows: [string, Part][] = [
     ['Sound', { always: 'Always', optional: 'Optional', never: 'Never' }[audio]],
-    [
-      'Provider’s price',
-      price &&
-        `${price.lines.map((line) => lineText(line, price.currency)).join('; ')}, as of ${price.on} (${price.source})`,
-    ],
     ['Failed videos', failuresBilled ? 'Charged' : 'Not charged'],
     ['Usually takes', usuallyMs !== null && duration(usuallyMs)],
     ['Provider keeps it for', keptMs !== null && `${duration(keptMs)}; Filmgate keeps its own copy`],
@@ -149,8 +154,13 @@ function factRows(facts: CardFacts | undefined, failuresBilled: boolean): [term:
   return rows.filter(([, value]) => value !== false)
 }
 
+function priceText({ currency, lines, on, source }: ModelPrice): string {
+  const text = lines.map((line) => lineText(line, currency)).join('; ')
+  return on === undefined ? text : `${text}, as of ${on} (${source})`
+}
+
 /** `from 0.084 USD per second`. */
-function fromPrice({ currency, lines }: PriceTable): string {
+function fromPrice({ currency, lines }: ModelPrice): string {
   const [first, ...others] = lines.toSorted((a, b) => Number(a.price) - Number(b.price))
   return first ? `${others.length > 0 ? 'from ' : ''}${first.price} ${currency} per ${unitText(first)}` : '–'
 }

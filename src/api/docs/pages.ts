@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { crc32, deflate } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Catalog, parseSize } from '../../core/catalog.ts'
+import { parseSize } from '../../core/catalog.ts'
 import { parseRange } from '../../core/range.ts'
 import type { Size } from '../../core/task.ts'
 import { notFoundHandler } from '../errors.ts'
+import type { ModelDependencies } from '../models.ts'
 import { buildDocument, exampleAddress } from '../openapi/document.ts'
 import { pathParam, type Route } from '../route.ts'
 import { html } from './html.ts'
@@ -21,7 +22,8 @@ const mostPixels = 9_000_000
 const sampleFile = new URL('../../../assets/sample.mp4', import.meta.url)
 
 /** The documentation of the service: the document for programs, and pages for people. */
-export function openPages(routes: readonly Route[], catalog: Catalog) {
+export function openPages(routes: readonly Route[], models: ModelDependencies) {
+  const { catalog } = models
   const document = once(() => buildDocument(routes, version()))
   // All responses share it: anybody may request it very often, and read nothing.
   const json = once(() => tagged(JSON.stringify(document())))
@@ -46,11 +48,11 @@ export function openPages(routes: readonly Route[], catalog: Catalog) {
       reply
         .headers({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'private, no-cache' })
         .send(writeSummary(document(), catalog, baseOf(request)).replace(exampleAddress, baseOf(request))),
-    models: async (_request: FastifyRequest, reply: FastifyReply) => send(reply, renderModels(catalog)),
+    models: async (_request: FastifyRequest, reply: FastifyReply) => send(reply, renderModels(models)),
     async model(request: FastifyRequest, reply: FastifyReply) {
       const name = pathParam(request, '*')
       const entry = catalog.entries.get(name)
-      if (entry) return send(reply, renderModel(entry, catalog, baseOf(request)))
+      if (entry) return send(reply, renderModel(entry, models, baseOf(request)))
       return send(reply.code(404), renderNoModel(name, catalog))
     },
     /** Safari plays only what it can read in parts. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyRequest } from 'fastify'
 import type { Catalog, CatalogEntry } from '../../core/catalog.ts'
 import type { Declaration } from '../../core/declaration.ts'
+import { costOfModel, type PriceSettings, priceOfModel } from '../../core/prices.ts'
 import { Problem } from '../../core/problem.ts'
 import type { TaskStore } from '../../stores/store.ts'
 import {
@@ -27,6 +28,7 @@ import {
 interface DeclaredModelDependencies extends DeclareDependencies {
   store: DeclareDependencies['store'] & Pick<TaskStore, 'queueOf'>
   catalog: Catalog
+  prices?: PriceSettings | null
 }
 
 const modelPath = { model: 'The name of the model.' }
@@ -114,7 +116,7 @@ type Settings = Declaration['settings']
 type ToNext = (before: Declaration | undefined) => Settings | null
 
 function openModels(dependencies: DeclaredModelDependencies) {
-  const { declared, catalog } = dependencies
+  const { declared, catalog, prices = null } = dependencies
   const declare = openDeclare(dependencies)
 
   const describe = (entry: CatalogEntry): OperatorModel => {
@@ -135,7 +137,8 @@ function openModels(dependencies: DeclaredModelDependencies) {
         priority,
         weight,
       })),
-      accepts: toWireModel(entry),
+      cost: costOfModel(prices, card, ''),
+      accepts: toWireModel(entry, priceOfModel(prices, card, '')),
     }
   }
   const set = async (request: FastifyRequest, kind: Kind, name: string, toNext: ToNext) => {
