@@ -4,7 +4,8 @@ import type { Json, TaskError } from './task.ts'
 /*
  * An attempt is one submit of one task to one provider account. Its row is committed before the first byte is sent, so
  * that everything that may have been paid for has a record. A response of the provider is a fact: it is recorded on the
- * attempt even if the lease of the task was lost. A change of the task is a decision, and needs the lease.
+ * attempt even if the lease of the task was lost. A change of the task is a decision, and needs the lease. A response that
+ * names another operation than the one adopted for its attempt gets an orphan of its own, with the same number.
  */
 
 /** The states that an operator sees. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AttemptFact, type AttemptState, operationKey } from './attempt.ts'
+import { type Attempt, type AttemptFact, type AttemptState, operationKey } from './attempt.ts'
 import type { JobEnd } from './ledger.ts'
 import {
   type Before,
@@ -34,15 +34,22 @@ const fact = (state: AttemptState, id = 'a'): AttemptFact => {
 interface World {
   was?: Task | undefined
   leased?: boolean
-  attempts?: Record<string, AttemptState>
+  attempts?: Record<string, AttemptState | Partial<Attempt>>
   endpoints?: Before['endpoints']
+}
+
+/** An accepted one has the operation of `fact`. */
+function attemptBefore(id: string, given: AttemptState | Partial<Attempt>): Attempt {
+  const { state = 'accepted', ...rest } = typeof given === 'string' ? { state: given } : given
+  const settled = state === 'open' ? {} : { settledAt: 6, operation: fact(state).operation }
+  return { ...opened, id, number: 1, state, ...settled, ...rest }
 }
 
 function before({ was, leased = true, attempts = {}, endpoints = [] }: World): Before {
   const task = was && ({ ...was, dueAt: 100, leased } satisfies TaskBefore)
   return {
     tasks: new Map(task ? [['t', task]] : []),
-    attempts: new Map(Object.entries(attempts).map(([id, state]) => [id, { task: 't', state, account: 'p' }])),
+    attempts: new Map(Object.entries(attempts).map(([id, given]) => [id, attemptBefore(id, given)])),
     endpoints,
   }
 }
@@ -63,6 +70,8 @@ function shown(mutation: Mutation, world: World) {
   return [...(isApplied ? [] : ['lost']), ...lines]
 }
 
+/** The id of the orphan for the operation of `fact`, if attempt `a` has another one. It must never change. */
+const second = 'att_0b826fa526780f3df9439a92065d886251f8'
 const record = (task: Task, rest: Omit<DecisionRecord, 'task'> = {}): Mutation => ({
   verb: 'record',
   task: 't',
@@ -135,10 +144,18 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
       ['lost', 'update tasks t 0 0'],
     ]),
     [
-      record(running),
+      record({ ...running, operation: { a: 2, z: 1 } }),
       { was: { ...held, startedAt: 5 }, attempts: { a: 'accepted' } },
       ['decide running due 1 start by 900 free'],
     ],
+    // The task would run with another operation than the one that was accepted.
+    ...[{}, { isFactFenced: true as const }].flatMap((fenced) =>
+      [null, 4].map((deletedAt): [Mutation, World, string[]] => [
+        record({ ...running, operation: 'other' }, { fact: { ...fact('accepted'), adopted: true }, ...fenced }),
+        { was: { ...held, deletedAt }, attempts: { a: 'accepted' } },
+        ['lost', 'update tasks t 0 0'],
+      ]),
+    ),
     // Those who knew that it was accepted have decided so.
     [
       record({ ...queued, attempt: 'a', attempts: 1 }, { knowsAccepted: true }),
@@ -190,6 +207,22 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         [{ was: held, attempts: { a: 'refused' } }, ['update attempts a accepted']],
         [{ was: failed, attempts: { a: 'refused' } }, ['update attempts a orphan']],
         [{ was: held, attempts: { a: 'orphan' } }, []],
+        [{ was: running, attempts: { a: 'accepted' } }, []],
+        // It already has another operation. A lookup’s is taken from it by the caller.
+        ...(['accepted', 'orphan', 'removed'] as const).map((state): [World, string[]] => [
+          { was: running, attempts: { a: { state, operation: 'other' } } },
+          [`insert attempts ${second} orphan`],
+        ]),
+        [
+          { was: { ...running, price }, attempts: { a: { operation: 'other' } } },
+          [
+            `insert attempts ${second} orphan`,
+            `insert entries t cost ${second} cost p 2`,
+            `insert entries t cost ${second} providers p -2`,
+            `insert usages ${second} unused 0 2`,
+          ],
+        ],
+        [{ was: running, attempts: { a: { operation: 'other', adopted: true } } }, []],
         [{ was: held }, []],
       ] as [World, string[]][]
     ).map(([world, writes]): [Mutation, World, string[]] => [

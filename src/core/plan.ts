@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto'
 import { fromAudit } from './access-row.ts'
-import type { Attempt, AttemptFact, AttemptState } from './attempt.ts'
+import { type Attempt, type AttemptFact, type AttemptState, operationKey } from './attempt.ts'
 import type { AuditEntry } from './audit.ts'
 import type { JobEnd } from './ledger.ts'
 import { costOfEnd, costOfRemoval, isReserved, postClose, postCost, postReserve, settlementOf } from './ledger.ts'
@@ -8,7 +9,7 @@ import type { Refusal } from './quotas.ts'
 import { deliveryColumns, fromAttempt, fromDelivery, fromFact, json, type Row, subscribesTo, toMutable } from './row.ts'
 import { type Admission, type CapCounter, counterKey, isFree, largestCap } from './spend.ts'
 import { statements, type Write, write } from './statements.ts'
-import { isFinished, type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
+import { isFinished, type Json, type Task, type TaskError, type TaskEvent, wireStatus } from './task.ts'
 import { fromUsage, type UsageRecord } from './usage.ts'
 import { eventTypeOf, newDelivery } from './webhook.ts'
 
@@ -57,12 +58,10 @@ export type TaskBefore = Pick<Task, 'owner' | 'state' | 'startBy' | 'startedAt' 
   Pick<Task, 'fence' | 'deletedAt' | 'createdAt' | 'price'> &
   Pick<Task, 'card' | 'seconds' | 'token' | 'account'> & { leased: boolean }
 
-export type AttemptBefore = Pick<Attempt, 'task' | 'state' | 'account'>
-
 /** The rows that a change depends on, by id. */
 export interface Before {
   tasks: ReadonlyMap<string, TaskBefore>
-  attempts: ReadonlyMap<string, AttemptBefore>
+  attempts: ReadonlyMap<string, Attempt>
   /** `id`, `owner` and `event_types` of endpoints that are not disabled. */
   endpoints: readonly Row[]
 }
@@ -164,10 +163,19 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
   }
 }
 
-/** Another process has recorded meanwhile that the awaited attempt was accepted: the next claim goes on with that. */
+/**
+ * Another process has recorded meanwhile that the awaited attempt was accepted: the next claim goes on with that. A task
+ * that ran with another operation would leave the accepted one paid for and not shown.
+ */
 function isOvertaken({ task, knowsAccepted }: DecisionRecord, was: TaskBefore, { attempts }: Before): boolean {
-  if (knowsAccepted || was.state !== 'held' || was.deletedAt !== null || task.state === 'running') return false
-  return was.attempt !== null && attempts.get(was.attempt)?.state === 'accepted'
+  if (knowsAccepted || was.state !== 'held' || was.attempt === null) return false
+  const awaited = attempts.get(was.attempt)
+  if (awaited?.state !== 'accepted') return false
+  return task.state === 'running' ? !isSame(task.operation, awaited.operation) : was.deletedAt === null
+}
+
+function isSame(operation: Json, other: Json): boolean {
+  return operationKey(operation) === operationKey(other)
 }
 
 /** A task that keeps its lease is due when that ends. A task that was deleted meanwhile is due at once. */
@@ -184,24 +192,22 @@ function planAttempts(entry: DecisionRecord, was: TaskBefore, before: Before): W
   const { attempts } = before
   const { task, opened, fact } = entry
   const dropped = droppedAttempt(was, task)
-  const known = fact && (fact.id === opened?.id ? opened.state : attempts.get(fact.id)?.state)
-  const learnt = fact && learn(fact, known, task.attempt === fact.id && dropped !== fact.id)
+  const known = fact && (fact.id === opened?.id ? opened : attempts.get(fact.id))
+  const learnt = fact && learn(fact, known?.state, task.attempt === fact.id && dropped !== fact.id)
   const writes: Write[] = []
   if (opened) {
     const attempt = learnt?.id === opened.id ? { ...opened, ...learnt } : opened
     writes.push(write(statements.opened, ...fromAttempt(attempt)))
   }
   if (learnt && learnt.id !== opened?.id) writes.push(settle(learnt))
-  if (learnt?.state === 'orphan') writes.push(...planOrphanCost(learnt.id, task.id, before, decidedAt(entry)))
+  if (known && learnt?.state === 'orphan') writes.push(...planOrphanCost(known, before, decidedAt(entry)))
+  if (fact && !learnt) writes.push(...planSecond(fact, before))
   if (dropped === null || dropped === learnt?.id) return writes
-  const state = attempts.get(dropped)?.state
-  if (state === 'accepted')
-    writes.push(
-      write(statements.stateChanged, dropped, 'orphan'),
-      ...planOrphanCost(dropped, task.id, before, decidedAt(entry)),
-    )
+  const left = attempts.get(dropped)
+  if (left?.state === 'accepted')
+    writes.push(write(statements.stateChanged, dropped, 'orphan'), ...planOrphanCost(left, before, decidedAt(entry)))
   // A process that counts fewer attempts opened the last one itself and got no response to its COMMIT: it never sent it.
-  if (state === 'open' && was.attempts > task.attempts)
+  if (left?.state === 'open' && was.attempts > task.attempts)
     writes.push(settle({ ...unsent, id: dropped, settledAt: decidedAt(entry) }))
   return writes
 }
@@ -211,12 +217,13 @@ function planFact(task: string, fact: AttemptFact, before: Before): Write[] {
   const { tasks, attempts } = before
   const was = tasks.get(task)
   const isAwaited = was?.state === 'held' && was.attempt === fact.id
-  const learnt = learn(fact, attempts.get(fact.id)?.state, isAwaited)
-  if (!learnt) return []
+  const known = attempts.get(fact.id)
+  const learnt = learn(fact, known?.state, isAwaited)
+  if (!known || !learnt) return planSecond(fact, before)
   return [
     settle(learnt),
     ...(isAwaited && !was.leased ? [write(statements.handedBack, task, 0, 0)] : []),
-    ...(learnt.state === 'orphan' ? planOrphanCost(learnt.id, task, before, fact.settledAt ?? 0) : []),
+    ...(learnt.state === 'orphan' ? planOrphanCost(known, before, fact.settledAt ?? 0) : []),
   ]
 }
 
@@ -227,6 +234,23 @@ function learn(fact: AttemptFact, was: AttemptState | undefined, isAwaited: bool
   if (was !== 'open' && was !== 'abandoned' && !isRepeated) return undefined
   if (fact.state === 'accepted' && (was === 'abandoned' || !isAwaited)) return { ...fact, state: 'orphan' }
   return fact.state === 'open' ? { ...fact, state: was } : fact
+}
+
+/**
+ * The response names another operation than the attempt has, such as one that the operator adopted. The provider accepted
+ * that work, too: it is an orphan with a row of its own. Its id is derived, so that it is recorded once. An operation that
+ * a lookup found stays out of this: the attempt loses it to the response.
+ */
+function planSecond(fact: AttemptFact, before: Before): Write[] {
+  const first = before.attempts.get(fact.id)
+  const { operation, settledAt } = fact
+  if (!first || first.operation === null || first.adopted) return []
+  if (operation === null || fact.adopted || isSame(operation, first.operation)) return []
+  const id = `att_${hash('sha256', `${fact.id} ${operationKey(operation)}`).slice(0, 36)}`
+  const message = `The response to attempt '${fact.id}' named this operation. The attempt had another one by then.`
+  const problem: TaskError = { code: 'operation_taken', message }
+  const second: Attempt = { ...first, id, state: 'orphan', operation, settledAt, problem }
+  return [write(statements.orphaned, ...fromAttempt(second)), ...planOrphanCost(second, before, settledAt ?? 0)]
 }
 
 /**
@@ -356,10 +380,9 @@ function planEnd(entry: DecisionRecord, was: TaskBefore, revenue: number): Write
 }
 
 /** An attempt that was accepted and is not used. If the row of its task is gone, its price is unknown. */
-function planOrphanCost(attempt: string, task: string, { tasks, attempts }: Before, at: number): Write[] {
-  const [was, account] = [tasks.get(task), attempts.get(attempt)?.account]
-  if (!was?.price || account === undefined) return []
-  return planUnused({ task, attempt, account, at }, was, was.price.cost)
+function planOrphanCost({ id: attempt, task, account }: Attempt, { tasks }: Before, at: number): Write[] {
+  const was = tasks.get(task)
+  return was?.price ? planUnused({ task, attempt, account, at }, was, was.price.cost) : []
 }
 
 type CostOf = Parameters<typeof postCost>[0]

@@ -2,7 +2,7 @@ import type { AccountHealth } from './account.ts'
 import { type Attempt, type AttemptFact, type AttemptState, operationKey, type Rival } from './attempt.ts'
 import type { LedgerEntry } from './ledger.ts'
 import type { Notice, NoticeKind } from './notice.ts'
-import type { AttemptBefore, TaskBefore } from './plan.ts'
+import type { TaskBefore } from './plan.ts'
 import { type State, type Status, storedBytes, type Task, type TaskEvent, type TaskView } from './task.ts'
 import type { QueuedTask } from './turns.ts'
 import type { DeliveryOutcome, DeliveryState, Endpoint, EventType, WebhookDelivery } from './webhook.ts'
@@ -253,17 +253,9 @@ export function toTasksBefore(rows: readonly (readonly unknown[])[]): Map<string
   )
 }
 
-export function toAttemptsBefore(rows: readonly Row[]): Map<string, AttemptBefore> {
-  return new Map(
-    rows.map(({ id, task, state, account }) => [
-      String(id),
-      { task: task as string, state: state as AttemptState, account: account as string },
-    ]),
-  )
+export function toAttemptsBefore(rows: readonly Row[]): Map<string, Attempt> {
+  return new Map(rows.map((row) => [row.id as string, toAttempt(row)]))
 }
-
-/** The columns of an attempt that a change of its task depends on. */
-export const attemptBeforeColumns = 'id, task, state, account'
 
 export function toRival({ id, prompt }: Row): Rival {
   return { id: String(id), prompt: prompt as string | null }

@@ -55,6 +55,8 @@ export const statements = {
   ),
   removed: statement('delete', 'tasks', 'id'),
   opened: statement('insert', 'attempts', ...attemptColumns),
+  // A response may be recorded twice.
+  orphaned: { ...statement('insert', 'attempts', ...attemptColumns), skipsExisting: ['id'] },
   settled: statement('update', 'attempts', 'id', 'operation', 'settled_at', 'problem', 'adopted', 'state'),
   stateChanged: statement('update', 'attempts', 'id', 'state'),
   attemptRemoved: statement('delete', 'attempts', 'id'),

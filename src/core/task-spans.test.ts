@@ -80,3 +80,21 @@ it('a task that its owner deleted is cancelled, and that is not an error', () =>
   const [task] = spansOf({ task: { ...ended, state: 'running' }, at: 9_000, isDeleted: true })
   assert.deepEqual([task?.attributes['filmgate.outcome'], task?.error], ['cancelled', null])
 })
+
+it('two operations of one submit do not end each other', () => {
+  const second = {
+    ...newAttempt('att_3', ended, { number: 2, account: 'q', openedAt: 5_000 }),
+    state: 'orphan',
+  } as const
+  const rows = { attempts: [...attempts, second], events, entries }
+  const options = { trace, queued: { ...trace, spanId: '1'.repeat(16) }, showsPrompts: false, accounts }
+  const spans = taskSpans(rows, { task: ended, at: 9_000 }, options).slice(2)
+  assert.deepEqual(
+    spans.map(({ startedAt, endedAt }) => [startedAt, endedAt]),
+    [
+      [2_000, 3_000],
+      [5_000, 9_000],
+      [5_000, 9_000],
+    ],
+  )
+})

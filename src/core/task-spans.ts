@@ -49,9 +49,11 @@ export function taskSpans({ attempts, events, entries }: TaskRows, end: TaskEnd,
       attributes: { 'filmgate.task.id': end.task.id },
       error: null,
     },
-    ...sent.map((attempt, at) => {
+    ...sent.map((attempt) => {
       const provider = accounts.get(attempt.account)?.provider.name
-      const endedAt = attempt.state === 'refused' ? attempt.settledAt : sent[at + 1]?.openedAt
+      // Two attempts with one number are two operations of one submit.
+      const next = sent.find(({ number }) => number > attempt.number)
+      const endedAt = attempt.state === 'refused' ? attempt.settledAt : next?.openedAt
       return attemptSpan(trace, attempt, { end, provider, entries, endedAt: endedAt ?? end.at })
     }),
   ]

@@ -153,14 +153,19 @@ export async function recordFact(
     log.error('a wrong operation was adopted', { attempt, account, operation, loser })
     return loser !== undefined
   }
-  const held = await write().catch(async (error) => {
-    if (Problem.from(error).code !== 'operation_taken' || !(await disown(operation))) throw error
-    return write()
-  })
-  if (held) return held
-  // The response came late: this attempt may have adopted another operation meanwhile.
-  const known = await store.attempt(attempt)
-  if (!known?.adopted || operationKey(known.operation) === operationKey(operation)) return held
-  await disown(known.operation)
-  return write()
+  for (;;) {
+    const held = await write().catch(async (error) => {
+      if (Problem.from(error).code !== 'operation_taken' || !(await disown(operation))) throw error
+      return write()
+    })
+    if (held) return held
+    // The response came late: this attempt may have adopted another operation meanwhile, and again after it lost that.
+    const known = await store.attempt(attempt)
+    if (!known || known.operation === null || operationKey(known.operation) === operationKey(operation)) return held
+    if (!known.adopted) {
+      log.error('a response named a second operation', { attempt, account, operation, first: known.operation })
+      return held
+    }
+    if (!(await disown(known.operation))) return write()
+  }
 }

@@ -82,6 +82,43 @@ it('a response beats the adoption of its operation by another attempt', async ()
   assert.deepEqual(world.files(), [])
 })
 
+it('a response beats an adoption by its own attempt, also if a worker adopts again before it is recorded', async () => {
+  await using world = await openWorld()
+  const { store, spill } = world
+  const task = await sent(store, '1', 'att_1')
+  const adopted = { ...factOf('att_1', 'accepted', 'found'), adopted: true as const }
+  await store.record(decide(task, { state: 'running', operation: 'found' }, { fact: adopted }))
+  spill.keep(accepted('att_1'))
+  let again = 0
+  const disown: typeof store.disown = async (...given) => {
+    const loser = await store.disown(...given)
+    const next = again++ === 0 ? await store.claimOne(task.id, 'held', 1e9) : undefined
+    if (next) await store.record(decide(next, { state: 'running', operation: 'found' }, { fact: adopted }))
+    return loser
+  }
+  await replay({ ...world, store: { ...store, disown } })
+  const [attempt, after] = [await store.attempt('att_1'), await store.find(task.id)]
+  assert.deepEqual([attempt?.operation, attempt?.adopted, after?.state], [operation, undefined, 'held'])
+})
+
+it('a response that names another operation than the operator adopted is an orphan, and logged', async () => {
+  await using world = await openWorld()
+  const { store, spill } = world
+  const task = await sent(store, '1', 'att_1')
+  await store.record(
+    decide(task, { state: 'running', operation: 'found' }, { fact: factOf('att_1', 'accepted', 'found') }),
+  )
+  spill.keep(accepted('att_1'))
+  await replay(world)
+  const orphans = await store.attemptsIn('orphan', 9)
+  assert.deepEqual(
+    orphans.map((attempt) => [attempt.task, attempt.operation]),
+    [[task.id, operation]],
+  )
+  assert.match(world.lines.join('\n'), /^a response named a second operation .*"first":"found"/m)
+  assert.deepEqual(world.files(), [])
+})
+
 it('a response is kept for the next start if the store is unavailable', async () => {
   await using world = await openWorld()
   await sent(world.store, '1', 'att_1')

@@ -140,8 +140,8 @@ export interface LeaseStore {
   /** Extends leases. Returns those that were lost: their holders can't write decisions any more. */
   renew(leases: readonly Lease[], leaseUntil: number): Promise<Lease[]>
   /**
-   * Writes a decision and gives the lease back. False if the lease was lost, or if the decision opens an attempt of a
-   * deleted task: then only the fact was written. A task that is neither held nor running gives its slots back; a held
+   * Writes a decision and gives the lease back. False if the lease was lost, if the decision opens an attempt of a
+   * deleted task, or if it ignores that the awaited attempt was accepted: then only the fact was written. A task that is neither held nor running gives its slots back; a held
    * one does if `releasesSlots` is set. A change of status writes a notice in the same transaction. The end of a task
    * also writes a delivery for each endpoint of its owner that receives such events and is not disabled.
    */
@@ -183,7 +183,7 @@ export interface AttemptStore {
   /**
    * Writes a fact about an attempt of this task, without a decision. It needs no lease, and the row of the task may be
    * gone. If the task waits for the attempt, it is due. An accepted attempt that its task does not wait for becomes an
-   * orphan.
+   * orphan. If the attempt has another operation by then, the operation of the fact gets an orphan of its own.
    */
   settle(task: string, fact: AttemptFact): Promise<void>
   /**

@@ -8,7 +8,7 @@ import { isFinished, isTaskId, type Json, type Task } from '../../core/task.ts'
 import { eventsOf } from '../../core/timeline.ts'
 import { leaseMs } from '../../core/timing.ts'
 import { noTraces, taskFields } from '../../core/trace.ts'
-import type { TaskStore } from '../../stores/store.ts'
+import type { AttemptStore, TaskStore } from '../../stores/store.ts'
 import { AdoptTask, DecideTask } from '../../wire/operator.ts'
 import { describeTask, type OperatorDependencies, taskNotFound, taskPath, theTask } from '../operator.ts'
 import { type BodyRequest, bodyFaults, defineRoute, pathParam, type Route } from '../route.ts'
@@ -166,8 +166,10 @@ async function decide(
       before: auditedPart(task),
       after: auditedPart(after),
     })
-    const entry = { task: after, fact, audit, events: eventsOf(task, after, now, [name, detail]) }
-    if (!(await store.record(entry))) throw refusal(`Task '${id}' was changed meanwhile. Check it again.`)
+    // What an operator says is no response of a provider: it is void without the lease.
+    const fenced = { fact, isFactFenced: true } as const
+    const entry = { task: after, ...fenced, audit, events: eventsOf(task, after, now, [name, detail]) }
+    if (!(await store.record(entry))) throw await whyOvertaken(attempt, store)
     metrics?.tasks.decided(task, entry)
     log.info(name, { request: request.id, ...taskFields(task), ...detail })
     if (isFinished(after)) traces.later(() => traces.recordTask({ store, accounts }, { task: after, at: now }))
@@ -195,6 +197,14 @@ function refuseAccepted({ id, state, operation }: Attempt): void {
   throw refusal(
     `The provider's response has arrived: attempt '${id}' was accepted as ${shown}. The task continues by itself.`,
   )
+}
+
+/** What was recorded between our look at the attempt and our decision. */
+async function whyOvertaken({ id, task }: Attempt, store: AttemptStore): Promise<Problem> {
+  const now = await store.attempt(id)
+  if (now?.state !== 'accepted') return refusal(`Task '${task}' was changed meanwhile. Check it again.`)
+  const shown = operationKey(now.operation).slice(0, 200)
+  return refusal(`Attempt '${id}' was accepted as ${shown} meanwhile. The task continues with that by itself.`)
 }
 
 async function reasonAgainst(id: string, store: TaskStore): Promise<Problem> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { Task } from '../../core/task.ts'
+import { isAttemptId } from '../../core/attempt.ts'
+import type { Task, TaskPrice } from '../../core/task.ts'
 import type { Store } from '../store.ts'
 import { decide, factOf, fresh, newAttempt, type StoreWorld, sent } from './world.ts'
 
@@ -12,6 +13,7 @@ export function testOrphans(world: StoreWorld): void {
   testLate(world)
   testSettled(world)
   testOverlooked(world)
+  testSecond(world)
   testRemoved(world)
 }
 
@@ -113,7 +115,7 @@ function testSettled(world: StoreWorld): void {
     const task = await sent(store, '1', 'a')
     await store.settle(task.id, accepted('a').fact)
     assert.deepEqual(await store.claim({ ...held, limit: 1, now: 50, leaseUntil: 200 }), [])
-    assert.ok(await store.record(decide(task, { state: 'running' })))
+    assert.ok(await store.record(decide(task, { state: 'running', operation: 'operation of a' })))
     assert.equal(await stateOf(store, 'a'), 'accepted')
   })
 
@@ -181,6 +183,128 @@ function testOverlooked(world: StoreWorld): void {
       assert.ok(running && (await store.record(decide(running, { state, dueAt: 1e9 }))))
       assert.equal(await stateOf(store, number), 'accepted')
     }
+  })
+}
+
+/** An operator's decision to go on with an operation that no response named. */
+const adoption = (task: Task, operation = 'adopted') =>
+  decide(
+    task,
+    { state: 'running', operation, dueAt: 1e9 },
+    { fact: factOf(task.attempt ?? '', 'accepted', operation), isFactFenced: true },
+  )
+const response = (id: string) => factOf(id, 'accepted', `response to ${id}`)
+
+/** The operation that each attempt of the task has, and those that no task uses. */
+async function operationsOf(store: Store, { id }: Pick<Task, 'id'>) {
+  const attempts = await store.attempts(id)
+  const of = (wanted: string) => attempts.filter(({ state }) => state === wanted).map(({ operation }) => operation)
+  return { accepted: of('accepted'), orphans: of('orphan'), running: (await store.find(id))?.operation }
+}
+
+function testSecond(world: StoreWorld): void {
+  const price: TaskPrice = { currency: 'USD', charge: 3, cost: 2, billsFailures: true }
+
+  it('makes an orphan of its own, with its cost, of a response that names another operation than the adopted one', async () => {
+    await using store = await fresh(world)
+    const task = await sent(store, '1', 'a', { price })
+    assert.ok(await store.record(adoption(task)))
+    // It may be recorded again after a failure.
+    for (const _ of 'twice') await store.settle(task.id, response('a'))
+    assert.equal(await store.record(decide(task, { state: 'running' }, { fact: response('a') })), false)
+    const found = { accepted: ['adopted'], orphans: ['response to a'], running: 'adopted' }
+    assert.deepEqual(await operationsOf(store, task), found)
+    const [orphan, ...others] = await store.attemptsIn('orphan', 9)
+    const { id, ...rest } = orphan ?? assert.fail()
+    const { settledAt, operation } = response('a')
+    const sentAs = newAttempt(id, { ...task, attempts: 0 }, { state: 'orphan', settledAt, operation })
+    assert.deepEqual({ ...rest, id, problem: null }, sentAs)
+    assert.match(rest.problem?.message ?? '', /^The response to attempt 'a' named this operation\./)
+    assert.deepEqual([isAttemptId(id), others], [true, []])
+    const costs = (await store.entries(task.id)).filter(({ account }) => account === 'cost p')
+    assert.deepEqual(
+      costs.map(({ step, amount }) => [step, amount]),
+      [[`cost ${id}`, 2]],
+    )
+    const used = await store.usage({ since: 0, before: 1e9 }, { limit: 9 })
+    assert.deepEqual(
+      used.map(({ id, outcome, cost }) => [id, outcome, cost]),
+      [[id, 'unused', 2]],
+    )
+  })
+
+  it('makes one also after its task has ended, was deleted, or is removed', async () => {
+    await using store = await fresh(world)
+    const [ended, deleted, removed] = [
+      await sent(store, '1', 'a'),
+      await sent(store, '2', 'b'),
+      await sent(store, '3', 'c'),
+    ]
+    for (const task of [ended, deleted, removed])
+      assert.ok(await store.record({ ...adoption(task, `adopted by ${task.attempt}`), keepsLease: true }))
+    await store.record(decide(ended, { state: 'failed' }))
+    await store.delete('alice', deleted.id, 20)
+    assert.ok(await store.remove(removed))
+    for (const [task, id] of [
+      [ended, 'a'],
+      [deleted, 'b'],
+      [removed, 'c'],
+    ] as const) {
+      await store.settle(task.id, response(id))
+      assert.deepEqual((await operationsOf(store, task)).orphans, [`response to ${id}`])
+    }
+  })
+
+  it('makes none of a response with the operation of another attempt, nor where a lookup found the adopted one', async () => {
+    await using store = await fresh(world)
+    const [one, two] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
+    await store.record(adoption(one))
+    await store.record(decide(two, { state: 'running' }, { fact: { ...response('a'), id: 'b', adopted: true } }))
+    await assert.rejects(store.settle(one.id, response('a')), { code: 'operation_taken' })
+    await store.settle(two.id, response('b'))
+    assert.deepEqual(await store.attemptsIn('orphan', 9), [])
+  })
+
+  for (const who of ['operator', 'lookup'] as const)
+    for (const isDeleted of who === 'lookup' ? [false, true] : [false])
+      it(`does not let a ${isDeleted ? 'deleted ' : ''}task run with an operation that its ${who} adopted after the response`, async () => {
+        await using store = await fresh(world)
+        const task = await sent(store, '1', 'a')
+        await store.settle(task.id, response('a'))
+        if (isDeleted) await store.delete('alice', task.id, 20)
+        const entry = adoption(task)
+        const { fact, isFactFenced: _, ...byLookup } = entry
+        const found = fact && { ...byLookup, fact: { ...fact, adopted: true as const } }
+        assert.equal(await store.record(who === 'lookup' && found ? found : entry), false)
+        assert.deepEqual(await operationsOf(store, task), { accepted: ['response to a'], orphans: [], running: null })
+        const [due] = await store.claim({ ...held, limit: 1, now: 50, leaseUntil: 200 })
+        assert.equal(due?.id, task.id)
+      })
+
+  it('loses no operation when an adoption and a response are recorded at once', async () => {
+    await using store = await fresh(world)
+    await using other = await world.open()
+    const tasks: Task[] = []
+    for (let number = 1; number <= 20; number += 1) tasks.push(await sent(store, `${number}`, `${number}`))
+    const late = (task: Task, id: string) =>
+      Number(id) % 4 < 2
+        ? other.settle(task.id, response(id))
+        : other.record({ ...decide(task, {}, { fact: response(id) }), task: { ...task, fence: task.fence - 1 } })
+    await Promise.all(
+      tasks.map(async (task) => {
+        const id = task.attempt ?? ''
+        const adopt = () => store.record(adoption(task, `adopted by ${id}`))
+        const [first, second] = Number(id) % 2 ? [adopt, () => late(task, id)] : [() => late(task, id), adopt]
+        const results = await Promise.all([first(), second()])
+        const isAdopted = results[Number(id) % 2 ? 0 : 1]
+        assert.deepEqual(
+          await operationsOf(store, task),
+          isAdopted
+            ? { accepted: [`adopted by ${id}`], orphans: [`response to ${id}`], running: `adopted by ${id}` }
+            : { accepted: [`response to ${id}`], orphans: [], running: null },
+        )
+      }),
+    )
   })
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { operationKey } from '../../core/attempt.ts'
 import { type Before, type Mutation, needsOf, planOf } from '../../core/plan.ts'
-import { attemptBeforeColumns, beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
+import { attemptColumns, beforeColumns, type Row, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { StatementShape, Write } from '../../core/statements.ts'
 import type { Json } from '../../core/task.ts'
 import { type ItemResult, openBatches, runEach } from './batch.ts'
@@ -163,7 +163,7 @@ const lockStatement = `SELECT scope, currency FROM spends WHERE period = 'total'
     SELECT scope, currency FROM json_to_recordset($1) AS given (scope text, currency text)
   ) ORDER BY scope, currency FOR UPDATE`
 
-const attemptsStatement = `SELECT ${attemptBeforeColumns} FROM attempts WHERE id = ANY($1) OR task = ANY($2) ORDER BY id`
+const attemptsStatement = `SELECT ${attemptColumns.join(', ')} FROM attempts WHERE id = ANY($1) OR task = ANY($2) ORDER BY id`
 
 const endpointsStatement = 'SELECT id, owner, event_types FROM endpoints WHERE owner = ANY($1) AND disabled_at IS NULL'
 

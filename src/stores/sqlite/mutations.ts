@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { operationKey } from '../../core/attempt.ts'
 import { type Before, type Mutation, needsOf, planOf } from '../../core/plan.ts'
-import { attemptBeforeColumns, beforeColumns, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
+import { attemptColumns, beforeColumns, toAttemptsBefore, toTasksBefore } from '../../core/row.ts'
 import type { StatementShape, Write } from '../../core/statements.ts'
 import type { Json } from '../../core/task.ts'
 
@@ -44,8 +44,8 @@ export function prepareMutations(database: DatabaseSync) {
 function prepareBefore(database: DatabaseSync): (mutation: Mutation) => Before {
   const task = database.prepare(`SELECT ${beforeColumns.join(', ')} FROM tasks WHERE id = ?`)
   task.setReturnArrays(true)
-  const attempt = database.prepare(`SELECT ${attemptBeforeColumns} FROM attempts WHERE id = ?`)
-  const attemptsOf = database.prepare(`SELECT ${attemptBeforeColumns} FROM attempts WHERE task = ?`)
+  const attempt = database.prepare(`SELECT ${attemptColumns.join(', ')} FROM attempts WHERE id = ?`)
+  const attemptsOf = database.prepare(`SELECT ${attemptColumns.join(', ')} FROM attempts WHERE task = ?`)
   const endpoints = database.prepare(
     'SELECT id, owner, event_types FROM endpoints WHERE owner = ? AND disabled_at IS NULL',
   )
