@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import type { Page, Route } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import type { OperatorSettings } from '../../src/wire/settings.ts'
 import { operatorToken, token } from '../../test/service.ts'
 import { testAlarms } from './alarms.ts'
@@ -14,18 +13,16 @@ import { assertPlays, dist, openWorld, settings, type World } from './world.ts'
 
 let world: World
 let film: string
-let endpoint: string
 
 before(async () => {
   world = await openWorld({ yaml: JSON.stringify({ ...settings, outbound: { allow: ['127.0.0.1'] } }) })
   // Nothing listens there.
   const hook = { name: 'closed port', url: 'http://127.0.0.1:9/hook', event_types: ['video.completed'] }
-  const created = await world.service.fetch('/v1/webhook_endpoints', {
+  await world.service.fetch('/v1/webhook_endpoints', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(hook),
   })
-  endpoint = ((await created.json()) as { id: string }).id
   film = await world.createVideo('a red fox in snow at dusk')
 })
 after(() => world[Symbol.asyncDispose]())
@@ -328,68 +325,6 @@ it('a long prompt is cut in its heading and in the tab, and shown as a whole on 
   assert.deepEqual(errors, [])
 })
 
-it('Ctrl-K finds pages, models, accounts, tokens and videos with the keyboard alone', async () => {
-  const { id } = await world.operate<{ id: string }>('/tokens', { name: 'the studio of anna', project: 'posters' })
-  const { page, errors } = await world.openAsOperator()
-  await heading(page, 'Playground')
-  const find = async (text: string, kind: string | RegExp) => {
-    await page.keyboard.press('Control+k')
-    await page.getByRole('dialog').getByRole('combobox').fill(text)
-    const option = page.getByRole('option').filter({ has: page.locator('small').getByText(kind, { exact: true }) })
-    await option.first().waitFor()
-    for (let at = 0; (await option.first().getAttribute('aria-selected')) !== 'true'; at += 1) {
-      assert.ok(at < 20)
-      await page.keyboard.press('ArrowDown')
-    }
-    await page.keyboard.press('Enter')
-  }
-  for (const text of ['the studio of', 'posters', id]) {
-    await find(text, 'Token')
-    await heading(page, 'the studio of anna')
-    await page.goto(world.service.url)
-    await heading(page, 'Playground')
-  }
-  await find('studio', 'Account')
-  await page.waitForURL(/\/providers\/studio$/)
-  for (const text of ['fox in snow', film.slice(0, 20)]) {
-    await find(text, /^studio · Completed · /)
-    await heading(page, 'a red fox in snow at dusk')
-    await page.goto(world.service.url)
-    await heading(page, 'Playground')
-  }
-  await page.keyboard.press('Control+k')
-  await page.getByRole('dialog').getByRole('combobox').fill('sora')
-  await page.keyboard.press('Enter')
-  await heading(page, 'sora-2')
-  await page.keyboard.press('Control+k')
-  await page.getByRole('dialog').getByRole('combobox').fill(film)
-  await page.keyboard.press('Enter')
-  await heading(page, 'a red fox in snow at dusk')
-  assert.deepEqual(errors, [])
-  const client = await world.openAsClient()
-  await heading(client.page, 'Playground')
-  await client.page.keyboard.press('Control+k')
-  await client.page.getByRole('combobox', { name: 'Search pages, models and videos' }).fill('FOX in snow')
-  await client.page.getByRole('option').filter({ hasText: 'a red fox in snow at dusk' }).first().click()
-  await heading(client.page, 'a red fox in snow at dusk')
-  assert.deepEqual(client.errors, [])
-})
-
-it('Enter in Ctrl-K, before anything is read, opens the first one that is found', async () => {
-  const { page, errors } = await world.openAsOperator('/alarms')
-  const asked = Promise.withResolvers<Route>()
-  await page.route(/\/v1\/models$/, asked.resolve)
-  await page.reload()
-  await heading(page, 'Alarms')
-  await page.keyboard.press('Control+k')
-  await page.getByRole('dialog').getByRole('combobox').fill('sora')
-  await page.getByText('No results.').waitFor()
-  await page.keyboard.press('Enter')
-  await (await asked.promise).continue()
-  await heading(page, 'sora-2')
-  assert.deepEqual(errors, [])
-})
-
 it('speaks Chinese, and remembers it', async () => {
   const { page, errors } = await world.openAsOperator()
   await page.getByRole('button', { name: 'Your account' }).click()
@@ -410,27 +345,6 @@ it('ignores a remembered language or theme that does not exist', async () => {
   assert.deepEqual(errors, [])
 })
 
-it('a key that chooses a word in an input method does nothing else', async () => {
-  const { page, errors } = await world.openAsOperator('/videos')
-  const compose = (element: HTMLElement) =>
-    void element.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true }))
-  const filter = page.getByLabel('Prompt contains')
-  await filter.fill('fox')
-  await filter.evaluate(compose)
-  assert.equal(new URL(page.url()).search, '')
-  await filter.press('Enter')
-  await page.waitForURL(/text=fox/)
-  await page.keyboard.press('Control+k')
-  const search = page.getByRole('dialog').getByRole('combobox')
-  await search.fill('models')
-  await page.getByRole('option').first().waitFor()
-  await search.evaluate(compose)
-  assert.ok(await search.isVisible())
-  await search.press('Enter')
-  await heading(page, 'Models')
-  assert.deepEqual(errors, [])
-})
-
 it('says that the service does not respond, and goes on by itself', async () => {
   const { page } = await world.openAsOperator('/videos')
   await heading(page, 'Videos')
@@ -439,57 +353,6 @@ it('says that the service does not respond, and goes on by itself', async () => 
   await page.context().setOffline(false)
   await page.getByText('The service does not respond.').waitFor({ state: 'detached' })
   await page.locator('tbody tr').first().waitFor()
-})
-
-describe('every page, light and dark, wide and narrow', () => {
-  const everyPage = () => [
-    ...['/', '/videos', `/videos/${film}`, '/videos/nothing', '/models', '/models/studio'],
-    ...['/providers', '/providers/studio', '/money-at-risk'],
-    ...['/overview', '/alarms', '/audit', '/settings'],
-    ...[
-      '/tokens',
-      '/tokens/new',
-      '/tokens/config:default',
-      '/usage',
-      '/webhooks',
-      '/webhooks/new',
-      `/webhooks/${endpoint}`,
-    ],
-  ]
-  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-  const sizes = { wide: { width: 1440, height: 900 }, narrow: { width: 390, height: 844 } }
-  for (const colorScheme of ['light', 'dark'] as const)
-    for (const [name, viewport] of Object.entries(sizes))
-      it(`${colorScheme}, ${name}: has no serious issue, and nothing beside the screen`, async () => {
-        const { page, errors } = await world.open({ colorScheme, viewport, bypassCSP: true })
-        await page.goto(world.service.url)
-        await heading(page, 'Sign in to Filmgate')
-        await assertAccessible(page, 'the form')
-        await world.signInByLink(page)
-        for (const path of everyPage()) {
-          await page.goto(world.service.url + path)
-          await page.locator('#page :is(h1, h2)').first().waitFor()
-          await page.waitForLoadState('networkidle')
-          await assertAccessible(page, path)
-          const beside = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-          assert.ok(Number(beside) <= 0, `${path} is ${beside} pixels too wide`)
-        }
-        const unexpected = errors.filter((text) => !text.includes('404'))
-        assert.deepEqual(unexpected, [])
-      })
-
-  async function assertAccessible(page: Page, where: string): Promise<void> {
-    await page.addScriptTag({ content: axe })
-    const found = (await page.evaluate('axe.run()')) as {
-      violations: { id: string; impact: string; nodes: { html: string }[] }[]
-    }
-    const serious = found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    assert.deepEqual(
-      serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`),
-      [],
-      where,
-    )
-  }
 })
 
 it('the first page needs at most 250 KB of scripts, compressed', async (t) => {
