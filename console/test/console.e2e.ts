@@ -227,6 +227,24 @@ describe('videos', () => {
   })
 })
 
+it('a chart of a single day shows its values', async () => {
+  const { page, errors } = await world.openAsClient('/models/studio')
+  const canvas = page.locator('.chart canvas')
+  await canvas.waitFor()
+  // Pixels of the two series, in the colours of the legend.
+  const drawn = await canvas.evaluate((element: HTMLCanvasElement) => {
+    const { data } = element.getContext('2d')?.getImageData(0, 0, element.width, element.height) ?? { data: [] }
+    const pixels = Array.from({ length: data.length / 4 }, (_, at) => data.slice(at * 4, at * 4 + 3).join())
+    const markers = Array.from(document.querySelectorAll<HTMLElement>('.u-legend .u-marker')).slice(-2)
+    return markers.map((marker) => {
+      const colour = getComputedStyle(marker).borderTopColor.match(/\d+/g)?.join()
+      return pixels.filter((pixel) => pixel === colour).length
+    })
+  })
+  assert.ok(drawn.length === 2 && drawn.every((count) => count > 40), String(drawn))
+  assert.deepEqual(errors, [])
+})
+
 it('models are listed with what each accepts, and have a page each', async () => {
   const { page, errors } = await world.openAsClient('/models')
   await heading(page, 'Models')

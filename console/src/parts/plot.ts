@@ -57,21 +57,34 @@ export function plot(element: HTMLElement, plotted: Plotted): UPlot {
       ],
       series: [
         { label: timeName, value: (_, at) => whole(at ?? times.at(-1) ?? range[1]) },
-        ...series.map(({ name, colour, values }) => ({
-          label: name,
-          stroke: colourOf(colour),
-          width: 1.5,
-          points: { show: true, size: 5 },
-          value: (_: UPlot, pointed: number | null, _series: number, at: number | null) => {
-            const value = (at === null ? values.at(-1) : pointed) ?? null
-            return value === null ? '–' : format(value)
-          },
-        })),
+        ...series.map(({ name, colour, values }, at) => {
+          const stroke = colourOf(colour)
+          return {
+            label: name,
+            stroke,
+            width: 1.5,
+            points: { show: true, fill: stroke, size: hasLine(values) ? 5 : loneSize(series.length - 1 - at) },
+            value: (_: UPlot, pointed: number | null, _series: number, at: number | null) => {
+              const value = (at === null ? values.at(-1) : pointed) ?? null
+              return value === null ? '–' : format(value)
+            },
+          }
+        }),
       ],
     },
     [[...times], ...series.map(({ values }) => [...values])],
     element,
   )
+}
+
+/** Two values that are next to each other. Without them, only points are drawn. */
+function hasLine(values: Series['values']): boolean {
+  return values.some((value, at) => value !== null && (values[at + 1] ?? null) !== null)
+}
+
+/** In pixels. A point that is drawn earlier is larger, so that an equal value of a later series does not cover it. */
+function loneSize(laterSeries: number): number {
+  return 10 + 6 * laterSeries
 }
 
 /** As wide as the longest label: 20, US$1,200.00, 1 min 40 s. */
