@@ -169,6 +169,8 @@ export const router = createRouter({
     settings,
   ]),
   defaultErrorComponent: Broken,
+  // Another video, token or account: nothing of the one before stays on its page.
+  defaultRemountDeps: ({ params }) => params,
 })
 
 declare module '@tanstack/react-router' {

@@ -144,6 +144,24 @@ describe('accounts', () => {
     assert.deepEqual(errors, [])
   })
 
+  it('do not show the test of another account', async () => {
+    const { page, errors } = await world.openAsOperator('/providers/main')
+    await heading(page, 'main')
+    const open = async (name: string) => {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('dialog').getByRole('combobox').fill(name)
+      await page.getByRole('option').filter({ hasText: 'Account' }).first().click()
+      await heading(page, name)
+    }
+    await open('studio')
+    await button(page, 'Test').click()
+    await page.getByText('It works:').waitFor()
+    await open('main')
+    await button(page, 'Test').waitFor()
+    assert.equal(await page.getByText('It works:').count(), 0)
+    assert.deepEqual(errors, [])
+  })
+
   it('show how long their videos took, and how many failed', async () => {
     await world.service.finish(await submit('a fox on time'))
     const { page, errors } = await world.openAsOperator('/providers/main')

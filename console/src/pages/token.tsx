@@ -37,7 +37,7 @@ function KnownToken() {
   const result = useQuery<OperatorTokenWithUse>({ queryKey: [tokenPath(id)], refetchInterval: rereadMs })
   if (isNotFound(result.error)) return <NotFound />
   const data = dataOf(result)
-  return data ? <Details key={id} token={data} /> : null
+  return data ? <Details token={data} /> : null
 }
 
 function Details({ token }: { token: OperatorTokenWithUse }) {

@@ -32,7 +32,7 @@ function Endpoint() {
   const result = useQuery<WebhookEndpoint>({ queryKey: [endpointPath(id)], refetchInterval: rereadMs })
   if (isNotFound(result.error)) return <NotFound />
   const data = dataOf(result)
-  return data ? <Details key={id} endpoint={data} /> : null
+  return data ? <Details endpoint={data} /> : null
 }
 
 function Details({ endpoint }: { endpoint: WebhookEndpoint }) {
