@@ -3,7 +3,7 @@ import { after, before, it } from 'node:test'
 import type { Page, Route } from 'playwright-core'
 import { openWorld, settings, type World } from './world.ts'
 
-/* The console without a mouse, in a real browser, on a real service: Ctrl-K, and input methods. */
+/* The console without a mouse, in a real browser, on a real service: Ctrl-K, and where the focus is. */
 
 let world: World
 let film: string
@@ -15,6 +15,10 @@ before(async () => {
 after(() => world[Symbol.asyncDispose]())
 
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
+
+/** With the name that screen readers read. */
+const focused = (page: Page, role: 'main' | 'textbox', name: string) =>
+  page.getByRole(role, { name, exact: true }).and(page.locator(':focus')).waitFor()
 
 it('Ctrl-K finds pages, models, accounts, tokens and videos with the keyboard alone', async () => {
   const { id } = await world.operate<{ id: string }>('/tokens', { name: 'the studio of anna', project: 'posters' })
@@ -96,5 +100,20 @@ it('a key that chooses a word in an input method does nothing else', async () =>
   assert.ok(await search.isVisible())
   await search.press('Enter')
   await heading(page, 'Models')
+  assert.deepEqual(errors, [])
+})
+
+it('a filter keeps the focus when it is applied', async () => {
+  const { page, errors } = await world.openAsOperator('/videos')
+  const filter = page.getByLabel('Prompt contains')
+  await filter.fill('fox ')
+  await filter.press('Enter')
+  await page.waitForURL(/text=fox$/)
+  await page.getByRole('link', { name: 'a red fox in snow at dusk' }).waitFor()
+  await focused(page, 'textbox', 'Prompt contains')
+  assert.equal(await filter.inputValue(), 'fox')
+  await page.getByRole('link', { name: 'Videos', exact: true }).click()
+  await page.waitForURL(/\/videos$/)
+  assert.equal(await filter.inputValue(), '')
   assert.deepEqual(errors, [])
 })

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 
 /** What a list shows. Each filter is part of the page's address. */
 export function Filters({ children }: { children: ReactNode }) {
@@ -49,12 +49,17 @@ interface TextProps {
 
 /** It is applied by Enter, or when the field is left. */
 export function FilterText({ label, value, type = 'text', onChange }: TextProps) {
+  const field = useRef<HTMLInputElement>(null)
+  // The address may change in another way. The field stays the same one, and so keeps the focus.
+  useEffect(() => {
+    if (field.current) field.current.value = value
+  }, [value])
   const set = (text: string) => text.trim() !== value && onChange(text.trim())
   return (
     <label>
       {label}
       <input
-        key={value}
+        ref={field}
         type={type}
         defaultValue={value}
         onBlur={({ target }) => set(target.value)}
