@@ -1,9 +1,10 @@
 import { type ErrorComponentProps, Link, Outlet, useLocation, useRouter } from '@tanstack/react-router'
-import { type ReactNode, useCallback, useEffect, useState } from 'react'
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import type { ConsoleSession, ConsoleState } from '../../../src/wire/console.ts'
 import { ApiError, isPassing, queries } from '../api.ts'
 import { probe, useTrouble } from '../connection.ts'
 import { Empty } from '../parts/empty.tsx'
+import { titleId } from '../parts/head.tsx'
 import { Prose, useReason } from '../parts/prose.tsx'
 import { linkCode, personOf, SessionContext, signIn, useProbedState, useSession } from '../session.tsx'
 import { useAlarmCount } from '../status.ts'
@@ -123,6 +124,7 @@ function Signed({ state, warning, onSignIn }: SignedProps) {
   const [isOpen, setOpen] = useState(false)
   const { subscribe } = useRouter()
   useEffect(() => subscribe('onResolved', () => setOpen(false)), [subscribe])
+  const page = useFocusedPage()
   return (
     <>
       <a className="skip" href="#page">
@@ -146,7 +148,7 @@ function Signed({ state, warning, onSignIn }: SignedProps) {
           <Account version={state.version} onSignIn={onSignIn} />
         </header>
         <Side hasDocs={state.docs} />
-        <main id="page" tabIndex={-1}>
+        <main id="page" ref={page} tabIndex={-1} aria-labelledby={titleId}>
           {warning}
           <Creations />
           <Outlet />
@@ -155,6 +157,21 @@ function Signed({ state, warning, onSignIn }: SignedProps) {
       <Palette isOpen={isSearching} setOpen={setSearching} />
     </>
   )
+}
+
+/** Another page has the focus, unless it gave it to a part of itself: the keyboard and screen readers continue there. */
+function useFocusedPage() {
+  const page = useRef<HTMLElement>(null)
+  const { subscribe } = useRouter()
+  useEffect(
+    () =>
+      subscribe('onRendered', ({ fromLocation, pathChanged }) => {
+        if (!fromLocation || !pathChanged || page.current?.contains(document.activeElement)) return
+        page.current?.focus({ preventScroll: true })
+      }),
+    [subscribe],
+  )
+  return page
 }
 
 function Side({ hasDocs }: { hasDocs: boolean }) {

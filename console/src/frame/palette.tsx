@@ -1,6 +1,15 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { useNavigate } from '@tanstack/react-router'
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useState } from 'react'
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
 import { useModels } from '../models.ts'
 import { Time } from '../parts/time.tsx'
 import { setPreferences, themes } from '../preferences.ts'
@@ -32,17 +41,32 @@ export function Palette({ isOpen, setOpen }: { isOpen: boolean; setOpen: (isOpen
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [setOpen])
+  const popup = useRef<HTMLDivElement>(null)
+  const giveBack = useFocusBefore(isOpen, popup)
   return (
-    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
+    <Dialog.Root open={isOpen} onOpenChange={setOpen} onOpenChangeComplete={(isShown) => isShown || giveBack()}>
       <Dialog.Portal>
         <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="palette">
+        <Dialog.Popup ref={popup} className="palette" finalFocus={false}>
           <Dialog.Title className="hidden">{t(title)}</Dialog.Title>
           <Choices close={() => setOpen(false)} />
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
   )
+}
+
+/** Gives the focus back to what had it before, unless another page has it by now. Base UI would focus a part of that. */
+function useFocusBefore(isOpen: boolean, popup: RefObject<HTMLElement | null>): () => void {
+  const before = useRef<Element | null>(null)
+  useLayoutEffect(() => {
+    if (isOpen) before.current = document.activeElement
+  }, [isOpen])
+  return () => {
+    const { activeElement, body } = document
+    const isFree = activeElement === body || popup.current?.contains(activeElement)
+    if (isFree && before.current instanceof HTMLElement) before.current.focus({ preventScroll: true })
+  }
 }
 
 /** What can be found depends on who searches. */

@@ -35,6 +35,9 @@ export function Head({ title, about, back, state, children }: HeadProps) {
   )
 }
 
+/** Of the heading, which is also the name of the page for screen readers. */
+export const titleId = 'title'
+
 /** A title may be a prompt, of up to 32 000 characters. */
 const [longTitle, longestTab] = [120, 60]
 
@@ -54,13 +57,13 @@ function Title({ title }: { title: string }) {
   const [isWhole, setWhole] = useState(false)
   if (title.length <= longTitle)
     return (
-      <h1>
+      <h1 id={titleId}>
         <bdi>{title}</bdi>
       </h1>
     )
   return (
     <>
-      <h1 data-cut={!isWhole || undefined}>
+      <h1 id={titleId} data-cut={!isWhole || undefined}>
         <bdi>{title}</bdi>
       </h1>
       <button type="button" className="more" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
