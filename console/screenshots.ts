@@ -53,7 +53,7 @@ await world.service.submit({
 // Its first video spends most of its budget.
 const small = { model: 'studio', prompt: 'a kite above the dunes', seconds: '4', size: '640x360' }
 await world.service.submit(small, { authorization: `Bearer ${anna.secret}` })
-// A project that reaches its cap, which is an alarm.
+// A project that reaches its budget, which is an alarm.
 const poor = { name: 'shop', project: 'shop', spend: { total: { limit: '0.01' } } }
 const shop = await world.operate<Created>('/tokens', poor)
 await world.service.submit({ model: 'studio', prompt: 'a fox' }, { authorization: `Bearer ${shop.secret}` })

@@ -20,7 +20,7 @@ export function testAlarms(world: () => World): void {
     await raise('poor')
     const { page, errors } = await world().openAsOperator('/alarms')
     await heading(page, 'Alarms')
-    const row = page.getByRole('row').filter({ hasText: 'Limit reached' })
+    const row = page.getByRole('row').filter({ hasText: 'Budget or limit reached' })
     await row.getByText('poor shop').first().waitFor()
     await row.getByText('What to do first:').waitFor()
     await row.getByRole('button', { name: 'Acknowledge' }).click()

@@ -8,7 +8,7 @@ export const enOperator = {
   'alarmKind.circuit_open': 'Account unreachable',
   'alarmKind.attempt_held': 'Unknown outcome',
   'alarmKind.orphan_cost': 'Unused video at a provider',
-  'alarmKind.limit_reached': 'Limit reached',
+  'alarmKind.limit_reached': 'Budget or limit reached',
   'alarmKind.queue_old': 'Long queue',
   'alarmKind.disk_low': 'Disk almost full',
   'alarmKind.bucket_limit': 'Bucket full',
@@ -28,7 +28,7 @@ export const enOperator = {
   'alarmCause.orphan_cost':
     'A provider may bill a video that no task uses: it was accepted too late, or its outcome stays unknown.',
   'alarmCause.limit_reached':
-    'A project reached a spend cap, or a limit on waiting videos or stored bytes. Its submits are refused.',
+    'A project reached a budget, or a limit on waiting videos or stored bytes. Its submits are refused.',
   'alarmCause.queue_old': 'The oldest queued video of a model waits for longer than FILMGATE_ALARM_QUEUE_AGE.',
   'alarmCause.disk_low':
     'The disk of the data folder has less free space than FILMGATE_DISK_RESERVE. New videos are refused.',

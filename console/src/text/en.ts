@@ -319,13 +319,13 @@ export const en = {
   'model.quoted': 'Price for clients, if videos are priced: {seconds} s in {size} costs',
   'model.free': 'nothing.',
   'model.unpriced':
-    'No price: {reason}. Requests are refused if `prices` is in filmgate.yaml, or if the token has a spend cap.',
+    'No price: {reason}. Requests are refused if `prices` is in filmgate.yaml, or if the token has a budget.',
   'model.priceHere': 'Set a price here, or in `prices`.',
   'model.priceInFile': 'Set a price in `prices` in filmgate.yaml.',
   'model.setPrice': 'Set a price',
   'model.setPriceTitle': 'Price of {name} for clients',
   'model.setPriceText':
-    'It replaces the price that was set here before. Videos are charged if `prices` is in filmgate.yaml, or the token has a spend cap. Prices of the file that name the model win.',
+    'It replaces the price that was set here before. Videos are charged if `prices` is in filmgate.yaml, or the token has a budget. Prices of the file that name the model win.',
   'model.ownPrice': 'Price',
   'model.ownPriceHint': 'A decimal number in your currency, such as 0.084.',
   'model.unit': 'Charged',

@@ -41,6 +41,14 @@ it('no text is in a component', () => {
   assert.deepEqual(found, [])
 })
 
-it('the cause of an alarm is that of the service', () => {
-  for (const kind of alarmKindNames) assert.equal(en[`alarmCause.${kind}`], alarmKinds[kind].cause)
+it('the cause of an alarm is that of the service, in the words of the console', () => {
+  for (const kind of alarmKindNames) {
+    const cause = alarmKinds[kind].cause.replace('a spend cap', 'a budget')
+    assert.equal(en[`alarmCause.${kind}`], cause)
+  }
+})
+
+it('what a token may spend has one name', () => {
+  for (const text of Object.values<string>(en)) assert.doesNotMatch(text, /\bcaps?\b|spending|spend limit/i)
+  for (const text of Object.values<string>(zh)) assert.doesNotMatch(text, /消费|花费|额度|限额/)
 })

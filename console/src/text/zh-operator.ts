@@ -10,7 +10,7 @@ export const zhOperator: Readonly<Record<keyof typeof enOperator, string>> = {
   'alarmKind.circuit_open': '账号无法访问',
   'alarmKind.attempt_held': '结果未知',
   'alarmKind.orphan_cost': '服务商处有未使用的视频',
-  'alarmKind.limit_reached': '已达上限',
+  'alarmKind.limit_reached': '已达预算或上限',
   'alarmKind.queue_old': '排队过久',
   'alarmKind.disk_low': '磁盘空间不足',
   'alarmKind.bucket_limit': '存储桶已满',
