@@ -158,24 +158,43 @@ it('the operator learns why a model has no price, where a client is refused', as
   }
 })
 
-it('the list of models has the price for the token, and only operators see what the provider charges', async () => {
+it('the list of models has the price for the token, and what the provider charges only for operators', async () => {
   const reseller = `
-prices: { markup: "2", models: { studio: { cost: [{ unit: second, price: "0.03" }] } }, projects: { team: { markup: "3" } } }
+prices: { models: { studio: { cost: [{ unit: second, price: "0.03" }] } }, projects: { team: { markup: "3" } } }
 tokens: [{ name: team, secret: team }]`
   await using service = await startService({ yaml: reseller, env })
-  const priced = (text: string) => ({ currency: 'USD', lines: [{ unit: 'second', price: text }] })
-  const priceFor = async (headers: Record<string, string>) => {
-    const { data } = (await (await service.fetch('/v1/models', { headers })).json()) as { data: { price: unknown }[] }
-    return data[0]?.price
-  }
-  assert.deepEqual(await priceFor({}), priced('0.06'))
-  assert.deepEqual(await priceFor({ authorization: 'Bearer team' }), priced('0.09'))
+  const headers = { authorization: 'Bearer team' }
+  const { price, facts } = await modelOf(service, '/v1/models/studio', headers)
+  assert.deepEqual([price, facts?.price], [{ currency: 'USD', lines: [{ unit: 'second', price: '0.09' }] }, null])
+  const { data } = (await (await service.fetch('/v1/models', { headers })).json()) as { data: ListedModel[] }
+  assert.deepEqual(data[0], await modelOf(service, '/v1/models/studio', headers))
   const response = await service.fetch('/operator/v1/models', { headers: { authorization: `Bearer ${operatorToken}` } })
-  const { data } = (await response.json()) as { data: { cost: unknown; accepts: { price: unknown } }[] }
-  assert.deepEqual([data[0]?.cost, data[0]?.accepts.price], [priced('0.03'), priced('0.06')])
+  const [seen] = ((await response.json()) as { data: { accepts: ListedModel }[] }).data
+  assert.deepEqual(seen?.accepts.price, { currency: 'USD', lines: [{ unit: 'second', price: '0.03' }] })
+  assert.deepEqual(seen?.accepts.facts?.price?.lines, [{ unit: 'video', price: '0' }])
   for (const path of ['/docs/models', '/docs/models/studio']) {
     const page = await (await service.fetch(path)).text()
-    assert.match(page, /0\.06 USD per second/, path)
-    assert.doesNotMatch(page, /0\.03/, path)
+    assert.match(page, /by token/i, path)
+    assert.doesNotMatch(page, /\d USD/, path)
   }
 })
+
+it('without prices, the list of models has what the provider charges, and a price for tokens with a cap', async () => {
+  const capped = 'tokens: [{ name: team, secret: team, spend: { total: { limit: "9" } } }]'
+  await using service = await startService({ yaml: capped })
+  const free = [{ unit: 'video', price: '0' }]
+  const own = await modelOf(service, '/v1/models/studio', {})
+  assert.deepEqual([own.price, own.facts?.price?.lines], [null, free])
+  const { price } = await modelOf(service, '/v1/models/studio', { authorization: 'Bearer team' })
+  assert.deepEqual(price, { currency: 'USD', lines: free })
+  assert.match(await (await service.fetch('/docs/models/studio')).text(), /0 USD per video, as of/)
+})
+
+interface ListedModel {
+  price: object | null
+  facts?: { price: { lines: object[] } | null }
+}
+
+async function modelOf(service: TestService, path: string, headers: Record<string, string>): Promise<ListedModel> {
+  return (await (await service.fetch(path, { headers })).json()) as ListedModel
+}

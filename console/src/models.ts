@@ -4,9 +4,9 @@ import type { Model } from '../../src/wire/models.ts'
 import { call } from './api.ts'
 import { useMay } from './session.tsx'
 
-/** A model, and for operators where it comes from, who generates its videos, and what that costs. */
+/** A model, and for operators where it comes from and who generates its videos. */
 export interface ModelRow extends Model {
-  operator: Pick<OperatorModel, 'source' | 'routes' | 'settings' | 'cost'> | null
+  operator: Pick<OperatorModel, 'source' | 'routes' | 'settings'> | null
 }
 
 const ownPath = '/v1/models'
@@ -23,9 +23,9 @@ export function useModels(rereadMs: number | false = false): UseQueryResult<Mode
     async queryFn({ signal }): Promise<ModelRow[]> {
       if (!seesAll) return readOwn(signal)
       const { data } = await call<OperatorModelList>(path, { signal })
-      return data.map(({ accepts, source, routes, settings, cost }) => ({
+      return data.map(({ accepts, source, routes, settings }) => ({
         ...accepts,
-        operator: { source, routes, settings, cost },
+        operator: { source, routes, settings },
       }))
     },
   })
@@ -43,15 +43,9 @@ async function readOwn(signal: AbortSignal): Promise<ModelRow[]> {
 
 export type Prices = NonNullable<Model['price']>
 
-/** What its provider charges, for operators whose clients pay something else. */
-export function costOf({ price, operator }: ModelRow): Prices | null {
-  const cost = operator?.cost ?? null
-  return JSON.stringify(cost?.lines) === JSON.stringify(price?.lines) ? null : cost
-}
-
-/** Whether no video costs anything. */
-export function isFree({ price, operator }: Pick<ModelRow, 'price' | 'operator'>): boolean {
-  const lines = [...(price?.lines ?? []), ...(operator?.cost?.lines ?? [])]
+/** Whether its provider charges nothing for any video or, if that is hidden, its videos cost nothing. */
+export function isFree({ price, facts }: Pick<Model, 'price' | 'facts'>): boolean {
+  const { lines = [] } = facts?.price ?? price ?? {}
   return lines.length > 0 && lines.every(({ price }) => Number(price) === 0)
 }
 

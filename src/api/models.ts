@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Catalog, type CatalogEntry, findModel, mayUse } from '../core/catalog.ts'
-import { type PriceSettings, priceOfModel } from '../core/prices.ts'
+import { type PriceSettings, priceOfModel, pricesFor } from '../core/prices.ts'
 import { ownerOf, type Token } from '../core/token.ts'
 import { Model, ModelList } from '../wire/models.ts'
 import { pathParam, type Route } from './route.ts'
@@ -14,7 +14,10 @@ export interface ModelDependencies {
 
 export function modelRoutes({ catalog, prices = null }: ModelDependencies): Route[] {
   const describe = (entry: CatalogEntry, token: Token) =>
-    toWireModel(entry, priceOfModel(prices, entry.card, ownerOf(token)))
+    toWireModel(entry, {
+      price: priceOfModel(pricesFor(prices, token), entry.card, ownerOf(token)),
+      hidesCost: prices !== null,
+    })
   return [
     {
       at: 'GET /v1/models',

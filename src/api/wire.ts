@@ -63,7 +63,13 @@ export function toWireOutput({ width, height, duration, frameRate, codec, bytes 
   return { width, height, duration, frame_rate: frameRate, codec, bytes }
 }
 
-export function toWireModel({ name, card }: CatalogEntry, price: ModelPrice | null): Model {
+interface ModelPrices {
+  price: ModelPrice | null
+  /** Whether to hide what the provider charges. */
+  hidesCost: boolean
+}
+
+export function toWireModel({ name, card }: CatalogEntry, { price, hidesCost }: ModelPrices): Model {
   const { seconds, size } = card
   return {
     id: name,
@@ -89,7 +95,7 @@ export function toWireModel({ name, card }: CatalogEntry, price: ModelPrice | nu
     makes: card.makes ?? [],
     parameters: toWireParameters(card),
     price,
-    ...(card.facts && { facts: toWireFacts(card.facts, card) }),
+    ...(card.facts && { facts: toWireFacts(hidesCost ? { ...card.facts, price: null } : card.facts, card) }),
   }
 }
 
@@ -135,11 +141,12 @@ export function iso(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString()
 }
 
-function toWireFacts({ audio, imageIs, keptMs, usuallyMs }: CardFacts, { failuresBilled }: ModelCard) {
+function toWireFacts({ audio, imageIs, price, keptMs, usuallyMs }: CardFacts, { failuresBilled }: ModelCard) {
   const inSeconds = (ms: number | null) => (ms === null ? null : ms / 1_000)
   return {
     audio,
     image_is: imageIs,
+    price,
     failures_billed: failuresBilled,
     kept_seconds: inSeconds(keptMs),
     usual_seconds: inSeconds(usuallyMs),

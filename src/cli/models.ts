@@ -44,7 +44,11 @@ function columnsFor(models: Model[]): Column<Model>[] {
     { title: 'SECONDS', text: ({ raw }) => rangeOf(raw.seconds, 'min', 'max'), least: 10 },
     { title: 'SIZE', text: ({ raw }) => sizesOf(raw.size), extra: true },
     { title: 'IMAGE', text: ({ raw }) => stringOrNull(raw.image) ?? '', extra: true },
-    { title: 'PRICE', text: ({ raw }) => priceOf(raw.price), extra: true },
+    {
+      title: 'PRICE',
+      text: ({ raw: { price, facts } }) => priceOf(price ?? (isObject(facts) && facts.price)),
+      extra: true,
+    },
     { title: 'BY', text: ({ raw }) => stringOrNull(raw.owned_by) ?? '', least: 6, extra: true },
     { title: 'ABOUT', text: ({ raw }) => stringOrNull(raw.description) ?? '', least: 16, extra: true },
   ]
@@ -64,7 +68,7 @@ function withDefault(allowed: string, rule: Record<string, unknown>): string {
   return usual === null ? allowed : `${allowed} (${usual})`.trimStart()
 }
 
-/** `0.084 USD/second`: the lowest of its prices. `--json` has the others, and their date. */
+/** `0.084 USD/second`: the lowest of its prices. `--json` has the others. */
 function priceOf(table: unknown): string {
   const lines = isObject(table) && Array.isArray(table.lines) ? table.lines.filter(isObject) : []
   const [lowest] = lines.toSorted((a, b) => Number(a.price) - Number(b.price))

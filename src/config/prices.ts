@@ -1,7 +1,7 @@
-import { type Catalog, matchesModel } from '../core/catalog.ts'
+import { type Catalog, type ModelCard, matchesModel, parseSize } from '../core/catalog.ts'
 import { decimalPattern, toDecimal, toMicros } from '../core/money.ts'
 import {
-  defaultRequest,
+  type PricedRequest,
   type PriceLine,
   type PriceRule,
   type PriceSettings,
@@ -232,4 +232,9 @@ export function warningsOfPrices(settings: PriceSettings | null, { entries }: Ca
   const fix = `set a price under \`prices.models\`${isFree ? '' : ', or `prices.unpriced: free`'}`
   const names = unpriced.slice(0, 10).join(', ') + (unpriced.length > 10 ? ` and ${unpriced.length - 10} others` : '')
   return unpriced.length === 0 ? unknown : [...unknown, `prices: models without a price ${fate} (${names}); ${fix}`]
+}
+
+function defaultRequest(card: ModelCard): PricedRequest {
+  const size = parseSize(card.size.default) ?? { width: 1, height: 1 }
+  return { card, owner: '', seconds: card.seconds.default, size, parameters: {}, hasImage: false, sourceSeconds: 0 }
 }

@@ -58,7 +58,7 @@ export function amountText(micros: number): string {
   return micros < 0 ? `-${text}` : text
 }
 
-/** Without the zeros after its last digit: 0.42 of 0.420000. The text must have a point. */
+/** Without the zeros at the end of a fraction: 0.42 of 0.420000. */
 export function withoutZeros(text: string): string {
   if (!text.includes('.')) return text
   let end = text.length

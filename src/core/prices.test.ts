@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type CardFacts, type CardTemplate, sizesOf, toCard } from './catalog.ts'
 import {
-  costOfModel,
   type PricedRequest,
   type PriceLine,
   type PriceRule,
@@ -229,7 +228,7 @@ it('a model with several routes costs what the dearest costs, and is unpriced if
   assert.throws(() => costOf(undefined, null), /'acme-1' has no price/)
 })
 
-describe('the prices of a model', () => {
+describe('the price of a model', () => {
   const table = {
     currency: 'USD',
     on: '2026-11',
@@ -238,43 +237,40 @@ describe('the prices of a model', () => {
   }
   const facts = { ...common, audio: 'optional', price: table } as const
   const card = { ...toCard(template, ['main']), facts }
-  const settingsOf = (...rules: PriceRule[]): PriceSettings => ({ ...usual, rules })
-  const usual = { currency: 'USD', unpriced: 'refuse', region: null, rules: [] } as const
+  const usual: PriceSettings = { currency: 'USD', unpriced: 'refuse', region: null, rules: [] }
+  const listed = (settings: Partial<PriceSettings>, more: Partial<typeof card> = {}, owner = 'alice') =>
+    priceOfModel({ ...usual, ...settings }, { ...card, ...more }, owner)
+  const priced = (...lines: PriceLine[]) => ({ currency: 'USD', lines })
 
-  it('without prices of the operator, they are those of the provider', () => {
-    assert.deepEqual(priceOfModel(null, card, 'alice'), table)
-    assert.deepEqual(priceOfModel(null, { ...card, ownPrice: [second('3')] }, 'alice'), {
-      currency: 'USD',
-      lines: [second('3')],
-    })
+  it('is null where nothing is charged', () => {
+    assert.equal(priceOfModel(null, card, 'alice'), null)
   })
 
-  it('are those that the operator set, without the provider’s, its source and other regions', () => {
+  it('is what the operator charges, in their region', () => {
+    assert.deepEqual(listed({}), priced(second('0.1')))
+    assert.deepEqual(listed({ region: 'eu' }), priced(second('0.2', { region: 'eu' })))
     const markup: PriceRule = { project: null, model: '*', markup: '1.50' }
-    assert.deepEqual(priceOfModel(settingsOf(markup), card, 'alice'), { currency: 'USD', lines: [second('0.15')] })
-    const price: PriceRule = { project: 'team', model: '*', price: [second('9')] }
-    assert.deepEqual(priceOfModel(settingsOf(price, markup), card, 'team')?.lines, [second('9')])
+    assert.deepEqual(listed({ rules: [markup] }), priced(second('0.15')))
+    const team: PriceRule = { project: 'team', model: '*', price: [second('9')] }
+    assert.deepEqual(listed({ rules: [team, markup] }, {}, 'team'), priced(second('9')))
+    assert.deepEqual(listed({ rules: [team, markup] }), priced(second('0.15')))
     const tens: PriceRule = { project: null, model: '*', markup: '100', cost: [second('1')] }
-    assert.deepEqual(priceOfModel(settingsOf(tens), card, 'alice'), { currency: 'USD', lines: [second('100')] })
-    assert.deepEqual(costOfModel(settingsOf(tens), card, ''), { currency: 'USD', lines: [second('1')] })
-    const inEurope: PriceSettings = { ...usual, region: 'eu' }
-    assert.deepEqual(priceOfModel(inEurope, card, ''), table)
+    assert.deepEqual(listed({ rules: [tens] }), priced(second('100')))
+    assert.deepEqual(listed({ rules: [markup] }, { ownPrice: [second('3')] }), priced(second('3')))
   })
 
-  it('are unknown where a request would be refused', () => {
-    const inEuro: PriceSettings = { ...usual, currency: 'EUR' }
-    assert.equal(priceOfModel(inEuro, card, ''), null)
-    assert.deepEqual(costOfModel(inEuro, card, '')?.currency, 'USD')
+  it('is null where it is unknown, or depends on the route', () => {
+    assert.equal(listed({ currency: 'EUR' }), null)
+    const free = { facts: { ...facts, price: { ...table, lines: [second('0')] } } }
+    assert.deepEqual(listed({ currency: 'EUR' }, free), { currency: 'EUR', lines: [second('0')] })
+    assert.equal(listed({}, { facts: { ...facts, price: { ...table, lines: [second('1', { region: 'us' })] } } }), null)
     const route = { upstreamModel: 'one', priority: 1, weight: 1 }
-    const dear = { ...table, lines: [second('7')] }
     const routes = [
       { account: 'a', ...route },
-      { account: 'b', ...route, price: dear },
+      { account: 'b', ...route, price: { ...table, lines: [second('7')] } },
     ]
-    assert.deepEqual(priceOfModel(usual, { ...card, routes }, ''), dear)
-    assert.equal(
-      priceOfModel(usual, { ...card, routes: [...routes, { account: 'c', ...route, price: null }] }, ''),
-      null,
-    )
+    assert.equal(listed({}, { routes }), null)
+    const own: PriceRule = { project: null, model: '*', price: [second('2')] }
+    assert.deepEqual(listed({ rules: [own] }, { routes }), priced(second('2')))
   })
 })

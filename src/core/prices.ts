@@ -1,4 +1,4 @@
-import { type ModelCard, parseSize } from './catalog.ts'
+import type { ModelCard } from './catalog.ts'
 import { type Decimal, multiply, sum, toDecimal, toMicros, toText, withoutZeros } from './money.ts'
 import { Problem } from './problem.ts'
 import type { Parameters, PricePart, Size, TaskPrice } from './task.ts'
@@ -156,51 +156,38 @@ function rulesFor(settings: PriceSettings, card: ModelCard, owner: string) {
   return { rules, rule }
 }
 
-/** What a model costs, line by line. A price of a provider says when it was read, and where. */
-export type ModelPrice = Pick<PriceTable, 'currency' | 'lines'> & Partial<PriceTable>
+/** What a model costs, line by line. */
+export type ModelPrice = Pick<PriceTable, 'currency' | 'lines'>
 
-/** What videos of a model cost a project; null if it is unknown. Without prices of the operator, that is the provider's price. */
+/**
+ * What videos of a model cost a project. Null if they are not charged, if the price is unknown, or if it depends on the
+ * route: a quote has the price of each request.
+ */
 export function priceOfModel(settings: PriceSettings | null, card: ModelCard, owner: string): ModelPrice | null {
-  const { currency } = settings ?? plainPrices
-  const { rule } = rulesFor(settings ?? plainPrices, card, owner)
-  if (rule?.price) return { currency, lines: linesIn(settings, rule.price) }
-  const cost = costOfModel(settings, card, owner)
-  if (!cost || (settings && !hasCurrency(cost, currency))) return null
-  if (rule?.markup === undefined) return cost
-  const markup = toDecimal(rule.markup)
-  const lines = cost.lines.map((line) => ({
-    ...line,
-    price: withoutZeros(toText(multiply(toDecimal(line.price), markup))),
-  }))
-  return { currency, lines }
+  if (!settings) return null
+  const { rules, rule } = rulesFor(settings, card, owner)
+  if (rule?.price) return priceIn(settings, rule.price)
+  const costs = rules.find(({ cost }) => cost)?.cost ?? providerLines(settings, card)
+  const markup = toDecimal(rule?.markup ?? '1')
+  const charged = ({ price }: PriceLine) => withoutZeros(toText(multiply(toDecimal(price), markup)))
+  return priceIn(
+    settings,
+    costs.map((line) => ({ ...line, price: charged(line) })),
+  )
 }
 
-/** What the provider charges: the operator's own figure, or of all routes the one whose default video costs the most. */
-export function costOfModel(settings: PriceSettings | null, card: ModelCard, owner: string): ModelPrice | null {
-  const { currency } = settings ?? plainPrices
-  const { rules } = rulesFor(settings ?? plainPrices, card, owner)
-  const own = rules.find(({ cost }) => cost)?.cost
-  if (own) return { currency, lines: linesIn(settings, own) }
-  const tables = tablesOf(card)
-  const request = defaultRequest(card)
-  const amount = (table: PriceTable | null) => {
-    const parts = table && partsOf(table.lines, request, settings ?? plainPrices)
-    return (Array.isArray(parts) && amountOf(parts)) || 0
-  }
-  // A task may take a route without a known price.
-  const dearest = tables.includes(null) ? null : tables.toSorted((one, other) => amount(other) - amount(one))[0]
-  return dearest ? { ...dearest, lines: linesIn(settings, dearest.lines) } : null
+function providerLines({ currency }: PriceSettings, card: ModelCard): readonly PriceLine[] {
+  const [table, ...others] = tablesOf(card)
+  return table && others.length === 0 && hasCurrency(table, currency) ? table.lines : []
 }
 
-/** Without the lines of other regions than the operator's. */
-function linesIn(settings: PriceSettings | null, lines: readonly PriceLine[]): readonly PriceLine[] {
-  return settings ? lines.filter(({ region }) => region === undefined || region === settings.region) : lines
-}
-
-/** The request that names only the model. */
-export function defaultRequest(card: ModelCard): PricedRequest {
-  const size = parseSize(card.size.default) ?? { width: 1, height: 1 }
-  return { card, owner: '', seconds: card.seconds.default, size, parameters: {}, hasImage: false, sourceSeconds: 0 }
+/** Only what applies in the operator's region. */
+function priceIn({ currency, region }: PriceSettings, all: readonly PriceLine[]): ModelPrice | null {
+  const lines = all.filter((line) => line.region === undefined || line.region === region)
+  const conditions = ({ unit, resolution, audio, mode }: PriceLine) => JSON.stringify([unit, resolution, audio, mode])
+  const regional = new Set(lines.filter((line) => line.region !== undefined).map(conditions))
+  const applying = lines.filter((line) => line.region !== undefined || !regional.has(conditions(line)))
+  return applying.length > 0 ? { currency, lines: applying } : null
 }
 
 /** The provider's cost: the operator's own figure, or the cards' if those have the same currency. */
@@ -235,7 +222,7 @@ function tableParts(settings: PriceSettings, request: PricedRequest, table: Pric
 }
 
 /** Nothing is the same in all currencies. */
-function hasCurrency({ currency, lines }: ModelPrice, wanted: string): boolean {
+function hasCurrency({ currency, lines }: PriceTable, wanted: string): boolean {
   return currency === wanted || lines.every(({ price }) => toDecimal(price).digits === 0n)
 }
 

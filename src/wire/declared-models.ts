@@ -1,4 +1,4 @@
-import { Model, modelPrices } from './models.ts'
+import { Model } from './models.ts'
 import { always, deleted, listOf, orNull, request, type Static, shape, text } from './schema.ts'
 
 /* Models and aliases as operators see and declare them. */
@@ -26,7 +26,6 @@ export const OperatorModel = shape('A name that clients may use: a model, or an 
     description: 'What an operator declared, in the words of filmgate.yaml; null if nothing was declared.',
   }),
   routes: listOf('The accounts that generate its videos.', OperatorRoute),
-  cost: modelPrices('What the provider charges; null if unknown. What clients pay is in `accepts`, as `price`.'),
   accepts: Model,
 })
 export type OperatorModel = Static<typeof OperatorModel>

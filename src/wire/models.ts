@@ -38,23 +38,10 @@ const ModelPrice = shape(
   { optional: ['resolution', 'audio', 'mode', 'region', 'tokens_per_second'] },
 )
 
-/** Prices, or null. */
-export const modelPrices = (description: string) =>
-  orNull(
-    shape(
-      description,
-      {
-        currency: textLike('The currency, as in ISO 4217.', 'USD'),
-        on: text('The date of these prices. Absent if the operator set them.'),
-        source: text('The source of these prices. Absent if the operator set them.'),
-        lines: listOf(
-          'A request is priced by the line of each unit with the most conditions that it meets.',
-          ModelPrice,
-        ),
-      },
-      { optional: ['on', 'source'] },
-    ),
-  )
+const priceFields = {
+  currency: textLike('The currency, as in ISO 4217.', 'USD'),
+  lines: listOf('A request is priced by the line of each unit with the most conditions that it meets.', ModelPrice),
+} as const
 
 const ModelFacts = shape('Facts that help to choose a model.', {
   audio: { type: 'string', enum: ['always', 'optional', 'never'], description: 'Whether its videos have sound.' },
@@ -63,6 +50,13 @@ const ModelFacts = shape('Facts that help to choose a model.', {
     enum: ['first frame', 'reference', null],
     description: 'How the model uses the image; null if it accepts no image.',
   },
+  price: orNull(
+    shape('The provider’s prices. Null if they are unknown, or if the operator has set prices for clients.', {
+      ...priceFields,
+      on: text('The date of these prices.'),
+      source: text('The source of these prices.'),
+    }),
+  ),
   failures_billed: flag('Whether the provider charges for failed videos.'),
   kept_seconds: orNull({
     type: 'number',
@@ -128,8 +122,11 @@ export const Model = shape(
       type: 'string',
       enum: sourceKinds,
     }),
-    price: modelPrices(
-      'What its videos cost this token: the operator’s prices if any are set, else the provider’s. Null if unknown. `POST /v1/videos/quote` has the price of a request.',
+    price: orNull(
+      shape(
+        'What its videos cost this token. Null if they are not charged, or if the price is unknown or depends on the route. `POST /v1/videos/quote` has the price of a request.',
+        priceFields,
+      ),
     ),
     facts: ModelFacts,
   },

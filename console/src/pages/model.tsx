@@ -5,7 +5,7 @@ import type { OperatorTaskSummary } from '../../../src/wire/operator.ts'
 import type { Video } from '../../../src/wire/videos.ts'
 import { call, dataOf, type ListPage, withQuery } from '../api.ts'
 import { NotFound } from '../frame/frame.tsx'
-import { costOf, type ModelRow, type Prices, useModels } from '../models.ts'
+import { type ModelRow, type Prices, useModels } from '../models.ts'
 import { Code } from '../parts/code.tsx'
 import { DailyChart } from '../parts/daily.tsx'
 import { Facts } from '../parts/facts.tsx'
@@ -147,19 +147,24 @@ function Durations({ model }: { model: string }) {
 
 type PriceLine = Prices['lines'][number]
 
-/** What clients pay and, where that is something else, what the provider charges. */
-function ModelPrices({ model }: { model: ModelRow }) {
+function ModelPrices({ model: { price, facts } }: { model: ModelRow }) {
   const t = useText()
-  const cost = costOf(model)
+  const cost = facts?.price
   return (
     <>
-      {model.price && <PriceTable title={t('models.price')} prices={model.price} />}
-      {cost && <PriceTable title={t('models.cost')} prices={cost} />}
+      {price && <PriceTable title={t('models.price')} prices={price} />}
+      {cost && <PriceTable title={t('models.cost')} about={t('model.priceOf', { date: cost.on })} prices={cost} />}
     </>
   )
 }
 
-function PriceTable({ title, prices: { currency, on, lines } }: { title: string; prices: Prices }) {
+interface PriceTableProps {
+  title: string
+  about?: string
+  prices: Prices
+}
+
+function PriceTable({ title, about, prices: { currency, lines } }: PriceTableProps) {
   const t = useText()
   const conditions = ({ resolution, audio, mode, region }: PriceLine) =>
     [resolution, audio === undefined ? undefined : audio ? t('model.withSound') : t('model.withoutSound'), mode, region]
@@ -177,7 +182,7 @@ function PriceTable({ title, prices: { currency, on, lines } }: { title: string;
   return (
     <section>
       <h2>{title}</h2>
-      {on !== undefined && <p className="quiet">{t('model.priceOf', { date: on })}</p>}
+      {about && <p className="quiet">{about}</p>}
       <Table label={title} rows={lines} columns={columns} idOf={(line) => JSON.stringify(line)} />
     </section>
   )

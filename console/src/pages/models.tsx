@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { ColumnDef } from '@tanstack/react-table'
 import { useMemo } from 'react'
 import { dataOf } from '../api.ts'
-import { costOf, type ModelRow, type Prices, useModels } from '../models.ts'
+import { type ModelRow, type Prices, useModels } from '../models.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
 import { Money } from '../parts/money.tsx'
@@ -32,7 +32,8 @@ export function ModelsPage() {
 function useColumns(models: readonly ModelRow[] | undefined): ColumnDef<ModelRow>[] {
   const t = useText()
   const span = useSpan()
-  const hasCosts = models?.some((model) => costOf(model) !== null) ?? false
+  const hasPrices = models?.some(({ price }) => price !== null) ?? false
+  const hasCosts = models?.some(({ facts }) => facts?.price) ?? false
   return useMemo(() => {
     const column = columnFor<ModelRow>()
     return [
@@ -62,13 +63,13 @@ function useColumns(models: readonly ModelRow[] | undefined): ColumnDef<ModelRow
         </span>
       )),
       column('sound', t('models.sound'), ({ facts }) => (facts ? t(`models.audio.${facts.audio}`) : '–')),
-      column('price', t('models.price'), ({ price }) => <Price prices={price} />),
-      ...(hasCosts ? [column('cost', t('models.cost'), ({ operator }) => <Price prices={operator?.cost} />)] : []),
+      ...(hasPrices ? [column('price', t('models.price'), ({ price }) => <Price prices={price} />)] : []),
+      ...(hasCosts ? [column('cost', t('models.cost'), ({ facts }) => <Price prices={facts?.price} />)] : []),
       column('time', t('models.time'), ({ facts }) =>
         facts?.usual_seconds ? <span className="number">{span(facts.usual_seconds * 1_000)}</span> : '–',
       ),
     ]
-  }, [t, span, hasCosts])
+  }, [t, span, hasPrices, hasCosts])
 }
 
 /** The resolutions, if the sizes have names; else the sizes, or their range. */

@@ -1,6 +1,6 @@
 import type { CardFacts, Catalog, CatalogEntry, ModelCard, SecondsRule, SizeRule } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
-import { type ModelPrice, type PriceLine, type PriceSettings, priceOfModel } from '../../core/prices.ts'
+import type { PriceLine, PriceTable } from '../../core/prices.ts'
 import type { ModelDependencies } from '../models.ts'
 import { examplesOf, samplePrompt } from './examples.ts'
 import { Html, html, type Part } from './html.ts'
@@ -15,15 +15,14 @@ export function renderModels({ catalog, prices = null }: ModelDependencies): str
     entries.length > 0
       ? table(
           ['Model', 'Seconds', 'Size', 'Image', 'Sound', 'Price'],
-          entries.map((entry) => modelRow(entry, prices)),
+          entries.map((entry) => modelRow(entry, prices !== null)),
         )
       : html`<p>There are no models yet. Enable a provider in filmgate.yaml.</p>`,
   ]
   return renderPage({ title: 'Models', place: 'models', body })
 }
 
-function modelRow({ name, card }: CatalogEntry, prices: PriceSettings | null): Part[] {
-  const price = priceOfModel(prices, card, '')
+function modelRow({ name, card }: CatalogEntry, hidesCost: boolean): Part[] {
   const { seconds, size, image, facts, description } = card
   const lengths = 'values' in seconds ? seconds.values.join(', ') : `${seconds.min} to ${seconds.max}`
   const meaning = name === card.id ? description : `Alias of ${card.id}`
@@ -35,15 +34,15 @@ function modelRow({ name, card }: CatalogEntry, prices: PriceSettings | null): P
       : html`${size.default}<span class="type">and others</span>`,
     { none: 'no', optional: 'optional', required: 'required' }[image],
     facts && { always: 'yes', optional: 'optional', never: 'no' }[facts.audio],
-    price && fromPrice(price),
+    hidesCost ? 'by token' : facts?.price && fromPrice(facts.price),
   ].map((cell) => cell ?? '–')
 }
 
-export function renderModel(entry: CatalogEntry, { catalog, prices = null }: ModelDependencies, base: string): string {
+export function renderModel(entry: CatalogEntry, models: ModelDependencies, base: string): string {
   const { name, card } = entry
   const examples = examplesOf(entry, base)
   const parameters = Object.entries(card.parameters)
-  const rows = rowsOf(entry, catalog, priceOfModel(prices, card, ''))
+  const rows = rowsOf(entry, models)
   const body = [
     heading(1, 'top', name),
     html`<p class="lead">${card.description}</p>`,
@@ -61,7 +60,7 @@ export function renderModel(entry: CatalogEntry, { catalog, prices = null }: Mod
 <code>export FILMGATE_TOKEN=…</code></p>`,
     examples.map(({ id, label, code }) => codeBlock(label, code, id)),
   ]
-  return renderPage({ title: name, place: 'models', body, contents: renderNames(catalog) })
+  return renderPage({ title: name, place: 'models', body, contents: renderNames(models.catalog) })
 }
 
 /** What an example below generates. For a model of a provider that would cost money, so `studio` shows its film. */
@@ -101,8 +100,7 @@ export function addressOf(name: string): string {
 
 function rowsOf(
   { name, card }: CatalogEntry,
-  catalog: Catalog,
-  price: ModelPrice | null,
+  { catalog, prices = null }: ModelDependencies,
 ): [term: string, value: Part][] {
   const isDefault = catalog.defaultModel === name
   return [
@@ -113,8 +111,8 @@ function rowsOf(
     ['Size', sizeOf(card.size)],
     ['Reference image', imageOf(card)],
     ...(card.makes?.length ? [['From other videos', card.makes.join(', ')] as [string, Part]] : []),
-    ...(price ? [['Price', priceText(price)] as [string, Part]] : []),
-    ...factRows(card.facts, card.failuresBilled),
+    ...factRows(card),
+    ...priceRows(card.facts, prices !== null),
   ]
 }
 
@@ -142,25 +140,29 @@ function imageOf({ image, facts }: ModelCard): Part {
   return { none: 'Not accepted', optional: `Optional${as}`, required: `Required${as}` }[image]
 }
 
-function factRows(facts: CardFacts | undefined, failuresBilled: boolean): [term: string, value: Part][] {
+function factRows({ facts, failuresBilled }: ModelCard): [term: string, value: Part][] {
   if (!facts) return []
   const { audio, keptMs, usuallyMs } = facts
   const rows: [string, Part][] = [
     ['Sound', { always: 'Always', optional: 'Optional', never: 'Never' }[audio]],
-    ['Failed videos', failuresBilled ? 'Charged' : 'Not charged'],
+    ['Failed videos', failuresBilled ? 'Charged by the provider' : 'Not charged by the provider'],
     ['Usually takes', usuallyMs !== null && duration(usuallyMs)],
     ['Provider keeps it for', keptMs !== null && `${duration(keptMs)}; Filmgate keeps its own copy`],
   ].map(([term, value]) => [term as string, value ?? false])
   return rows.filter(([, value]) => value !== false)
 }
 
-function priceText({ currency, lines, on, source }: ModelPrice): string {
-  const text = lines.map((line) => lineText(line, currency)).join('; ')
-  return on === undefined ? text : `${text}, as of ${on} (${source})`
+/** Anybody may read this page: the prices that the operator set are for those with a token. */
+function priceRows(facts: CardFacts | undefined, hidesCost: boolean): [term: string, value: Part][] {
+  if (hidesCost) return [['Price', html`By token: <code>price</code> in the response of <code>GET /v1/models</code>`]]
+  if (!facts?.price) return []
+  const { lines, currency, on, source } = facts.price
+  const texts = lines.map((line) => lineText(line, currency))
+  return [['Provider’s price', `${texts.join('; ')}, as of ${on} (${source})`]]
 }
 
 /** `from 0.084 USD per second`. */
-function fromPrice({ currency, lines }: ModelPrice): string {
+function fromPrice({ currency, lines }: PriceTable): string {
   const [first, ...others] = lines.toSorted((a, b) => Number(a.price) - Number(b.price))
   return first ? `${others.length > 0 ? 'from ' : ''}${first.price} ${currency} per ${unitText(first)}` : '–'
 }

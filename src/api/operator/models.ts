@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyRequest } from 'fastify'
 import type { Catalog, CatalogEntry } from '../../core/catalog.ts'
 import type { Declaration } from '../../core/declaration.ts'
-import { costOfModel, type PriceSettings, priceOfModel } from '../../core/prices.ts'
+import { type PriceSettings, priceOfModel } from '../../core/prices.ts'
 import { Problem } from '../../core/problem.ts'
 import type { TaskStore } from '../../stores/store.ts'
 import {
@@ -137,8 +137,7 @@ function openModels(dependencies: DeclaredModelDependencies) {
         priority,
         weight,
       })),
-      cost: costOfModel(prices, card, ''),
-      accepts: toWireModel(entry, priceOfModel(prices, card, '')),
+      accepts: toWireModel(entry, { price: priceOfModel(prices, card, ''), hidesCost: false }),
     }
   }
   const set = async (request: FastifyRequest, kind: Kind, name: string, toNext: ToNext) => {
