@@ -169,6 +169,25 @@ it('a task that is not held is refused before the question', async () => {
   assert.deepEqual([...new Set(api.requests)], [`GET /operator/v1/tasks/${task.id}`])
 })
 
+it('a decision is about the attempt that is waited for, not about the second operation of an earlier one', async () => {
+  const attempt = {
+    ...{ number: 2, account: 'main', upstream_model: 'fox', opened_at: at(1), settled_at: null },
+    ...{ operation: null, problem: null, task: task.id, object: 'operator.attempt', key_version: 'k' },
+  }
+  const attempts = [
+    { ...attempt, id: 'att_1', state: 'open' },
+    { ...attempt, id: 'att_2', state: 'orphan' },
+  ]
+  const bodies: string[] = []
+  await using api = await startFakeApi((_, response, body) => {
+    bodies.push(body)
+    return send(response, 200, { ...task, state: 'held', attempts })
+  })
+  const env = { FILMGATE_BASE_URL: api.url, FILMGATE_OPERATOR_TOKEN: 'x' }
+  await command.run(['give-up', task.id], { ...terminalAt(10), env, readKey: async () => 'y' })
+  assert.deepEqual(bodies, ['', '{"attempt":"att_1"}'])
+})
+
 it('lists tasks until it has enough, over pages that may be empty', async () => {
   const pages = [
     { object: 'list', data: [task], has_more: true, last_id: 'a' },

@@ -233,7 +233,7 @@ async function decide(
   let attempt: string | undefined
   const ask = async () => {
     const task = await operator.get(pathOf(id), ShownTask)
-    attempt = task.attempts.at(-1)?.id
+    attempt = awaitedAttempt(task)?.id
     return questionAbout(task, decision, terminal.now())
   }
   if (!yes) await confirm('this needs a confirmation', ask, terminal)
@@ -263,9 +263,14 @@ function readOperation(text: string): unknown {
 
 function questionAbout(task: ShownTask, decision: Irrevocable, now: number) {
   refuseDecided(task)
-  const last = task.attempts.at(-1)
-  const age = last ? `, sent to ${last.account} ${relative(Date.parse(last.opened_at), now)}` : ''
+  const sent = awaitedAttempt(task)
+  const age = sent ? `, sent to ${sent.account} ${relative(Date.parse(sent.opened_at), now)}` : ''
   return { about: `${task.id} is ${task.state}${age}: ${task.prompt}`, question: questions[decision] }
+}
+
+/** What a held task waits for. The orphan of a second operation may be listed after it. */
+function awaitedAttempt({ attempts }: ShownTask) {
+  return attempts.findLast(({ state }) => state !== 'orphan')
 }
 
 /** Before the question: the server would refuse the decision. */

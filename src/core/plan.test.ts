@@ -156,6 +156,17 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         ['lost', 'update tasks t 0 0'],
       ]),
     ),
+    // So it would if the process knew of an adopted operation that the response has replaced since.
+    [
+      record({ ...running, operation: 'found' }, { knowsAccepted: true }),
+      { was: held, attempts: { a: 'accepted' } },
+      ['lost', 'update tasks t 0 0'],
+    ],
+    [
+      record({ ...running, operation: { a: 2, z: 1 } }, { fact: fact('accepted') }),
+      { was: { ...held, startedAt: 5 }, attempts: { a: { state: 'orphan', operation: 'other' } } },
+      ['decide running due 1 start by 900 free'],
+    ],
     // Those who knew that it was accepted have decided so.
     [
       record({ ...queued, attempt: 'a', attempts: 1 }, { knowsAccepted: true }),
@@ -203,12 +214,14 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
         [{ was: failed, attempts: { a: 'open' } }, ['update attempts a orphan']],
         [{ was: { ...held, attempt: 'b' }, attempts: { a: 'open' } }, ['update attempts a orphan']],
         [{ attempts: { a: 'abandoned' } }, ['update attempts a orphan']],
+        // A process without the lease had given it up.
+        [{ was: held, attempts: { a: 'abandoned' } }, ['update attempts a accepted']],
         // Another process repeated the attempt.
         [{ was: held, attempts: { a: 'refused' } }, ['update attempts a accepted']],
         [{ was: failed, attempts: { a: 'refused' } }, ['update attempts a orphan']],
         [{ was: held, attempts: { a: 'orphan' } }, []],
         [{ was: running, attempts: { a: 'accepted' } }, []],
-        // It already has another operation. A lookup’s is taken from it by the caller.
+        // It already has another operation. The caller disowns one that a lookup found.
         ...(['accepted', 'orphan', 'removed'] as const).map((state): [World, string[]] => [
           { was: running, attempts: { a: { state, operation: 'other' } } },
           [`insert attempts ${second} orphan`],
@@ -403,11 +416,11 @@ const cases: Record<string, [mutation: Mutation, world: World, writes: string[]]
     [record(completed), { was: { ...running, price }, leased: false }, ['lost']],
   ],
   'a lost adoption': [
-    [
+    ...[held, running].map((was): [Mutation, World, string[]] => [
       { verb: 'disown', task: 't', attempt: 'a', at: 50 },
-      { was: running },
+      { was },
       ['update attempts a open', 'update tasks t held  ', 'insert events t 50 adoption overruled {"attempt":"a"}'],
-    ],
+    ]),
     [{ verb: 'disown', task: 't', attempt: 'a', at: 50 }, { was: failed }, ['update attempts a abandoned']],
     [{ verb: 'disown', task: 't', attempt: 'a', at: 50 }, {}, ['update attempts a abandoned']],
   ],

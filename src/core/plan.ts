@@ -165,13 +165,15 @@ function planRecord(entry: DecisionRecord, was: TaskBefore | undefined, before: 
 
 /**
  * Another process has recorded meanwhile that the awaited attempt was accepted: the next claim goes on with that. A task
- * that ran with another operation would leave the accepted one paid for and not shown.
+ * that ran with another operation would leave the accepted one paid for and not shown. The decider may have known of an
+ * adopted operation that the response has replaced since.
  */
 function isOvertaken({ task, knowsAccepted }: DecisionRecord, was: TaskBefore, { attempts }: Before): boolean {
-  if (knowsAccepted || was.state !== 'held' || was.attempt === null) return false
+  if (was.state !== 'held' || was.attempt === null) return false
   const awaited = attempts.get(was.attempt)
   if (awaited?.state !== 'accepted') return false
-  return task.state === 'running' ? !isSame(task.operation, awaited.operation) : was.deletedAt === null
+  if (task.state === 'running') return !isSame(task.operation, awaited.operation)
+  return !knowsAccepted && was.deletedAt === null
 }
 
 function isSame(operation: Json, other: Json): boolean {
@@ -201,7 +203,8 @@ function planAttempts(entry: DecisionRecord, was: TaskBefore, before: Before): W
   }
   if (learnt && learnt.id !== opened?.id) writes.push(settle(learnt))
   if (known && learnt?.state === 'orphan') writes.push(...planOrphanCost(known, before, decidedAt(entry)))
-  if (fact && !learnt) writes.push(...planSecond(fact, before))
+  // The operation that the task runs with is used.
+  if (fact && !learnt && !isSame(fact.operation, task.operation)) writes.push(...planSecond(fact, before))
   if (dropped === null || dropped === learnt?.id) return writes
   const left = attempts.get(dropped)
   if (left?.state === 'accepted')
@@ -232,25 +235,29 @@ function learn(fact: AttemptFact, was: AttemptState | undefined, isAwaited: bool
   // A repeat of an attempt may be accepted, although the first request was refused or not sent.
   const isRepeated = was === 'refused' && fact.state === 'accepted'
   if (was !== 'open' && was !== 'abandoned' && !isRepeated) return undefined
-  if (fact.state === 'accepted' && (was === 'abandoned' || !isAwaited)) return { ...fact, state: 'orphan' }
+  if (fact.state === 'accepted' && !isAwaited) return { ...fact, state: 'orphan' }
   return fact.state === 'open' ? { ...fact, state: was } : fact
 }
 
 /**
  * The response names another operation than the attempt has, such as one that the operator adopted. The provider accepted
- * that work, too: it is an orphan with a row of its own. Its id is derived, so that it is recorded once. An operation that
- * a lookup found stays out of this: the attempt loses it to the response.
+ * that work, too: it is an orphan with a row of its own. Its id is derived, so that it is recorded once. If a lookup found
+ * one of the two, nothing is written: a response replaces it (`recordFact`).
  */
 function planSecond(fact: AttemptFact, before: Before): Write[] {
   const first = before.attempts.get(fact.id)
   const { operation, settledAt } = fact
-  if (!first || first.operation === null || first.adopted) return []
-  if (operation === null || fact.adopted || isSame(operation, first.operation)) return []
+  if (!first || !isNamed(first) || !isNamed(fact) || isSame(operation, first.operation)) return []
   const id = `att_${hash('sha256', `${fact.id} ${operationKey(operation)}`).slice(0, 36)}`
   const message = `The response to attempt '${fact.id}' named this operation. The attempt had another one by then.`
   const problem: TaskError = { code: 'operation_taken', message }
   const second: Attempt = { ...first, id, state: 'orphan', operation, settledAt, problem }
   return [write(statements.orphaned, ...fromAttempt(second)), ...planOrphanCost(second, before, settledAt ?? 0)]
+}
+
+/** The operation is known, and not from a lookup. */
+function isNamed({ operation, adopted }: Pick<Attempt, 'operation' | 'adopted'>): boolean {
+  return operation !== null && !adopted
 }
 
 /**
@@ -327,9 +334,12 @@ function planDeletion({ task, owner, at }: MutationOf<'delete'>, was: TaskBefore
   }
 }
 
-/** The attempt loses the operation that it adopted. If the task runs with that operation, it is held again. */
+/**
+ * The attempt loses the operation that it adopted. If the task uses the attempt, it is held without a lease: a decision to
+ * run with that operation is void.
+ */
 function planDisowning({ task, attempt, at }: MutationOf<'disown'>, was: TaskBefore | undefined): Plan {
-  const isHeldAgain = was?.attempt === attempt && (was.state === 'running' || was.state === 'storing')
+  const isHeldAgain = was?.attempt === attempt && ['held', 'running', 'storing'].includes(was.state)
   const fact: AttemptFact = {
     id: attempt,
     state: isHeldAgain ? 'open' : 'abandoned',

@@ -1,5 +1,12 @@
 import type { AccountView } from './account.ts'
-import { type Attempt, type AttemptFact, operationKey, type Recovery, type Rival } from './attempt.ts'
+import {
+  type Attempt,
+  type AttemptFact,
+  isSecondOperation,
+  operationKey,
+  type Recovery,
+  type Rival,
+} from './attempt.ts'
 import { isPaused } from './health.ts'
 import type { Change } from './states.ts'
 import type { Json, Task, TaskError } from './task.ts'
@@ -14,9 +21,9 @@ import { holdMs, nextCheckDelay, searchUntil, settleMs } from './timing.ts'
 /** What is known about a submit without a response. */
 export interface UnknownSubmit {
   task: Pick<Task, 'finishBy'>
-  attempt: Pick<Attempt, 'state' | 'operation' | 'openedAt' | 'keyVersion' | 'problem'>
+  attempt: Pick<Attempt, 'state' | 'operation' | 'adopted' | 'openedAt' | 'keyVersion' | 'problem'>
   /** All attempts of the task; null until they are read. */
-  attempts: readonly Pick<Attempt, 'state'>[] | null
+  attempts: readonly Pick<Attempt, 'state' | 'problem'>[] | null
   account: Pick<AccountView, 'keyVersion' | 'onUnknown' | 'health'> & {
     provider: { readonly recovery: Recovery; readonly refusesDuplicates?: true }
   }
@@ -69,8 +76,10 @@ const maxResubmits = { proven: 3, blind: 1 }
  */
 export function recover(submit: UnknownSubmit): RecoveryStep {
   const { attempt, account, lookup, isDeleted } = submit
-  if (attempt.state === 'accepted') return { do: 'accept', operation: attempt.operation }
-  if (attempt.state === 'refused') return { do: 'refuse' }
+  const { state, operation, adopted } = attempt
+  // An operation that a lookup found must not be recorded again as if a response had named it.
+  if (state === 'accepted') return { do: 'accept', operation, ...(adopted && { adopted }) }
+  if (state === 'refused') return { do: 'refuse' }
   if (!lookup && isAskable(account.provider)) return { do: 'ask' }
   if (lookup?.is === 'found') return { do: 'accept', operation: lookup.operation, adopted: true }
   return isDeleted ? recoverDeleted(submit) : recoverOpen(submit)
@@ -110,7 +119,9 @@ function followPolicy({ task, attempt, attempts, account, lookup, now }: Unknown
   if (onUnknown === 'resubmit' && (!canAsk || lookup?.is === 'absent')) {
     if (now >= task.finishBy) return { do: 'give up' }
     if (!attempts) return { do: 'count' }
-    const lost = attempts.filter(({ state }) => state === 'abandoned' || state === 'orphan').length
+    const isLost = (one: (typeof attempts)[number]) =>
+      one.state === 'abandoned' || (one.state === 'orphan' && !isSecondOperation(one))
+    const lost = attempts.filter(isLost).length
     return { do: lost < (canAsk ? maxResubmits.proven : maxResubmits.blind) ? 'resubmit' : 'give up' }
   }
   if (onUnknown === 'fail' || now >= searchUntil(attempt.openedAt, task.finishBy)) return { do: 'give up' }

@@ -97,14 +97,19 @@ export function openOutcomes({ store, clock, random, log, redact }: EngineOption
    * stays: it may be the only trace of work that was paid for.
    */
   async function failing(
-    { fact, knowsAccepted }: DecisionRecord,
+    { fact, isFactFenced, knowsAccepted }: DecisionRecord,
     task: Task,
     worker: Pick<Worker, 'name'>,
     cause: unknown,
   ): Promise<DecisionRecord> {
     const problem = new Problem('internal', 'Something went wrong on our side.', { cause })
     const entry = entryOf(task, await afterFailure(task, problem, worker))
-    return { ...entry, ...(fact && { fact }), ...(knowsAccepted && { knowsAccepted }) }
+    return {
+      ...entry,
+      ...(fact && { fact }),
+      ...(isFactFenced && { isFactFenced }),
+      ...(knowsAccepted && { knowsAccepted }),
+    }
   }
 
   /** For a fact that can't be written either: the attempt is abandoned, and the fact is in the log. */

@@ -147,25 +147,37 @@ export async function recordFact(
   write: () => Promise<boolean>,
 ): Promise<boolean> {
   const { id: attempt, operation, adopted } = fact
-  if (operation === null || adopted) return write()
-  const disown = async (wrong: Json) => {
-    const loser = await store.disown(account, wrong, clock.now())
-    log.error('a wrong operation was adopted', { attempt, account, operation, loser })
-    return loser !== undefined
+  if (operation === null) return write()
+  const disown = async (owner: string, wrong: Json) => {
+    const loser = await store.disown(owner, wrong, clock.now())
+    if (loser !== undefined) log.error('a wrong operation was adopted', { attempt, account: owner, operation, loser })
   }
-  for (;;) {
+  for (let tries = 0; tries < maxDisownings; tries += 1) {
     const held = await write().catch(async (error) => {
-      if (Problem.from(error).code !== 'operation_taken' || !(await disown(operation))) throw error
+      if (adopted || Problem.from(error).code !== 'operation_taken') throw error
+      await disown(account, operation)
+      // Also if no attempt lost it now: one may have lost it since the first write.
       return write()
     })
     if (held) return held
     // The response came late: this attempt may have adopted another operation meanwhile, and again after it lost that.
     const known = await store.attempt(attempt)
-    if (!known || known.operation === null || operationKey(known.operation) === operationKey(operation)) return held
-    if (!known.adopted) {
-      log.error('a response named a second operation', { attempt, account, operation, first: known.operation })
+    if (!known || operationKey(known.operation) === operationKey(operation)) return held
+    const about = { attempt, account: known.account, operation, first: known.operation }
+    if (adopted) {
+      if (known.operation !== null) log.error('a lookup found a second operation', about)
       return held
     }
-    if (!(await disown(known.operation))) return write()
+    if (known.adopted) await disown(known.account, known.operation)
+    // An open one lost the other operation only after the write, which skipped the response.
+    else if (known.state !== 'open' && known.state !== 'abandoned') {
+      log.error('a response named a second operation', about)
+      return held
+    }
   }
+  const message = `The response to attempt '${attempt}' is not recorded yet: lookups adopt another operation for it.`
+  throw new Problem('storage_unavailable', message, { retryable: true })
 }
+
+/** How often a response is written again because a lookup adopts another operation for its attempt. */
+const maxDisownings = 5

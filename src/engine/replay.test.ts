@@ -11,7 +11,7 @@ import { openSqlite } from '../stores/sqlite.ts'
 import { memoryUnsentNotes, noHealths } from './memory.fixture.ts'
 import type { EngineOptions } from './options.ts'
 import { openOutcomes } from './outcome.ts'
-import { openRecords } from './records.ts'
+import { openRecords, recordFact } from './records.ts'
 import { replay } from './replay.ts'
 import { openSpill } from './spill.ts'
 
@@ -82,8 +82,9 @@ it('a response beats the adoption of its operation by another attempt', async ()
   assert.deepEqual(world.files(), [])
 })
 
-it('a response beats an adoption by its own attempt, also if a worker adopts again before it is recorded', async () => {
-  await using world = await openWorld()
+/** A task of a lookup that found another job than the response named. After each disowning, a worker adopts it again. */
+async function openAdopted(times: number, returned: 'this one' | 'another one' = 'this one') {
+  const world = await openWorld()
   const { store, spill } = world
   const task = await sent(store, '1', 'att_1')
   const adopted = { ...factOf('att_1', 'accepted', 'found'), adopted: true as const }
@@ -92,13 +93,49 @@ it('a response beats an adoption by its own attempt, also if a worker adopts aga
   let again = 0
   const disown: typeof store.disown = async (...given) => {
     const loser = await store.disown(...given)
-    const next = again++ === 0 ? await store.claimOne(task.id, 'held', 1e9) : undefined
+    const next = again++ < times ? await store.claimOne(task.id, 'held', 1e9) : undefined
     if (next) await store.record(decide(next, { state: 'running', operation: 'found' }, { fact: adopted }))
-    return loser
+    return returned === 'this one' ? loser : undefined
   }
+  return { ...world, task, adopted, store: { ...store, disown }, attempt: () => store.attempt('att_1') }
+}
+
+for (const returned of ['this one', 'another one'] as const)
+  it(`a response beats an adoption by its own attempt that ${returned} disowns, also if a worker adopts again`, async () => {
+    await using world = await openAdopted(1, returned)
+    await replay(world)
+    const [attempt, after] = [await world.attempt(), await world.store.find(world.task.id)]
+    assert.deepEqual([attempt?.operation, attempt?.adopted, after?.state], [operation, undefined, 'held'])
+    assert.deepEqual(world.files(), [])
+  })
+
+it('a response stays spilt as long as workers adopt another operation for its attempt', async () => {
+  await using world = await openAdopted(Number.POSITIVE_INFINITY)
+  await assert.rejects(replay(world), { code: 'storage_unavailable' })
+  assert.deepEqual(world.files(), ['att_1.json'])
+})
+
+it('a response is recorded if its operation was disowned by another process meanwhile', async () => {
+  await using world = await openWorld()
+  const { store, spill } = world
+  const [first] = [await sent(store, '1', 'att_1'), await sent(store, '2', 'att_2')]
+  const adopted = { ...accepted('att_1'), adopted: true as const }
+  await store.record(decide(first, { state: 'running', operation }, { fact: adopted }))
+  spill.keep(accepted('att_2'))
+  const disown: typeof store.disown = async (...given) => void (await store.disown(...given))
   await replay({ ...world, store: { ...store, disown } })
-  const [attempt, after] = [await store.attempt('att_1'), await store.find(task.id)]
-  assert.deepEqual([attempt?.operation, attempt?.adopted, after?.state], [operation, undefined, 'held'])
+  assert.deepEqual([(await store.attempt('att_2'))?.operation, world.files()], [operation, []])
+})
+
+it('a lookup that found another operation than the response named is logged', async () => {
+  await using world = await openWorld()
+  const { store } = world
+  const task = await sent(store, '1', 'att_1')
+  await store.settle(task.id, accepted('att_1'))
+  const found = { ...factOf('att_1', 'accepted', 'found'), adopted: true as const }
+  const entry = decide(task, { state: 'running', operation: 'found' }, { fact: found })
+  assert.equal(await recordFact(world, 'p', found, () => store.record(entry)), false)
+  assert.match(world.lines.join('\n'), /^a lookup found a second operation .*"operation":"found","first":\{"id":"paid/m)
 })
 
 it('a response that names another operation than the operator adopted is an orphan, and logged', async () => {
@@ -168,6 +205,13 @@ it('an operation that was accepted for a task whose row is gone is shown to the 
   assert.match(world.lines.join('\n'), /^a spilled response was recorded/)
 })
 
+function recordsOf(given: object) {
+  const random = (count: number) => new Uint8Array(count)
+  const rest = { healths: noHealths, random, redact: (text: string) => text }
+  const options = { ...given, ...rest } as unknown as EngineOptions
+  return openRecords(options, openOutcomes(options))
+}
+
 for (const last of ['its lease is held', 'its lease is lost']) {
   it(`a spilt response whose operation turns out to belong to another attempt leaves no file: ${last}`, async () => {
     await using world = await openWorld()
@@ -182,15 +226,7 @@ for (const last of ['its lease is held', 'its lease is lost']) {
     }
     const clock = { ...manualClock(), sleep: async () => void kept.push(...world.files()) }
     const kept: string[] = []
-    const options = {
-      ...world,
-      store: { ...store, record },
-      clock,
-      healths: noHealths,
-      random: (count: number) => new Uint8Array(count),
-      redact: (text: string) => text,
-    } as unknown as EngineOptions
-    const records = openRecords(options, openOutcomes(options))
+    const records = recordsOf({ ...world, store: { ...store, record }, clock })
     const held = last.endsWith('held') ? task : { ...task, fence: task.fence - 1 }
     const by = { task: held, worker: { name: 'submit' }, abort: new AbortController() }
     await records.record(by, decide(held, { state: 'running' }, { fact: accepted('att_2') }))
@@ -211,18 +247,27 @@ it('a decision that the store never accepts ends with another one, also if it kn
     tries += 1
     return tries === 1 ? Promise.reject(new Error('no such row')) : store.record(entry)
   }
-  const options = {
-    ...world,
-    store: { ...store, record },
-    clock: manualClock(5_000),
-    healths: noHealths,
-    random: (count: number) => new Uint8Array(count),
-    redact: (text: string) => text,
-  } as unknown as EngineOptions
-  const records = openRecords(options, openOutcomes(options))
+  const records = recordsOf({ ...world, store: { ...store, record }, clock: manualClock(5_000) })
   const by = { task, worker: { name: 'submit' }, abort: new AbortController() }
   assert.ok(await records.record(by, { ...decide(task, { state: 'running' }), knowsAccepted: true }))
   assert.equal((await store.find(task.id))?.state, 'failed')
+})
+
+it('a fenced refusal stays fenced if its decision is never accepted', async () => {
+  await using world = await openWorld()
+  const { store } = world
+  const task = await sent(store, '1', 'att_1')
+  let tries = 0
+  const record: typeof store.record = (entry) => {
+    tries += 1
+    return tries === 1 ? Promise.reject(new Error('no such row')) : store.record(entry)
+  }
+  const records = recordsOf({ ...world, store: { ...store, record }, clock: manualClock(5_000) })
+  const lost = { ...task, fence: task.fence - 1 }
+  const by = { task: lost, worker: { name: 'submit' }, abort: new AbortController() }
+  const fact = factOf('att_1', 'refused')
+  assert.equal(await records.record(by, decide(lost, { state: 'queued' }, { fact, isFactFenced: true })), undefined)
+  assert.deepEqual([tries, (await store.attempt('att_1'))?.state], [2, 'open'])
 })
 
 describe('an attempt that was committed and not sent', () => {

@@ -141,9 +141,9 @@ export interface LeaseStore {
   renew(leases: readonly Lease[], leaseUntil: number): Promise<Lease[]>
   /**
    * Writes a decision and gives the lease back. False if the lease was lost, if the decision opens an attempt of a
-   * deleted task, or if it ignores that the awaited attempt was accepted: then only the fact was written. A task that is neither held nor running gives its slots back; a held
-   * one does if `releasesSlots` is set. A change of status writes a notice in the same transaction. The end of a task
-   * also writes a delivery for each endpoint of its owner that receives such events and is not disabled.
+   * deleted task, or if it ignores that the awaited attempt was accepted: then only a fact that is not fenced was written.
+   * A task that is neither held nor running gives its slots back; a held one does if `releasesSlots` is set. The same
+   * transaction writes a notice of a change of status, and a delivery of an end for each endpoint that receives it.
    */
   record(entry: DecisionRecord): Promise<boolean>
   /**

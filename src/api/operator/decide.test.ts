@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { manualClock } from '../../core/clock.fixture.ts'
 import type { Json } from '../../core/task.ts'
 import { leaseMs } from '../../core/timing.ts'
-import { factOf, sent } from '../../stores/contract/world.ts'
+import { factOf, newTask, sent } from '../../stores/contract/world.ts'
 import { openSqlite } from '../../stores/sqlite.ts'
 import type { Store } from '../../stores/store.ts'
 import type { OperatorAttemptList } from '../../wire/operator.ts'
@@ -61,6 +61,32 @@ it('refuses an adoption if the response arrives meanwhile, and says which job it
   const [due] = await store.claim({ state: 'held', account: 'p', limit: 1, now, leaseUntil: now + leaseMs })
   assert.deepEqual([due?.id, due?.operation], [task.id, null])
   assert.deepEqual(await store.auditLog({ limit: 9 }), [])
+})
+
+const long = { id: 'x'.repeat(99) }
+
+for (const [what, meanwhile] of Object.entries({
+  'its owner deleted the task': (store) => store.delete('alice', newTask('1').id, now),
+  'the task runs by then': async (store) => {
+    const [next] = await store.claim({ state: 'held', account: 'p', limit: 1, now: now + leaseMs, leaseUntil: 1e9 })
+    assert.ok(next && (await store.record({ task: { ...next, state: 'running', operation: response.operation } })))
+  },
+} satisfies Record<string, (store: Store) => Promise<unknown>>))
+  it(`does not say that the task continues with the response if ${what}`, async () => {
+    await using world = await openWorld(async (store, task) => {
+      await store.settle(task, response)
+      await meanwhile(store)
+    })
+    const message = `Task '${world.task.id}' was changed meanwhile. Check it again.`
+    await assert.rejects(world.adopt({ id: 'adopted' }), { code: 'invalid_request', message })
+  })
+
+it('shows at most 50 characters of a job', async () => {
+  await using world = await openWorld()
+  await world.store.settle(world.task.id, { ...response, operation: long })
+  const job = JSON.stringify(long).slice(0, 50)
+  const message = `The provider's response has arrived: attempt 'a' was accepted as ${job}. The task continues by itself.`
+  await assert.rejects(world.adopt(long), { message })
 })
 
 it('shows the job that a response names after another one was adopted', async () => {

@@ -93,8 +93,8 @@ function adoptTask(dependencies: OperatorDependencies) {
       const operation = (isId && operations?.ofId?.(given, upstreamModel)) || given
       const key = operationKey(operation)
       if ((await store.bound(account, [key])).has(key)) {
-        const shown = key.slice(0, 200)
-        throw refusal(`Operation ${shown} of account '${account}' already belongs to another attempt.`, 'operation')
+        const message = `Operation ${shown(operation)} of account '${account}' already belongs to another attempt.`
+        throw refusal(message, 'operation')
       }
       if (operations && !operations.fits(operation, id)) {
         const form = `Operations of account '${account}' look like ${operations.example}`
@@ -166,7 +166,7 @@ async function decide(
       before: auditedPart(task),
       after: auditedPart(after),
     })
-    // What an operator says is no response of a provider: it is void without the lease.
+    // An operator's fact is not a provider's response. Without the lease it is void.
     const fenced = { fact, isFactFenced: true } as const
     const entry = { task: after, ...fenced, audit, events: eventsOf(task, after, now, [name, detail]) }
     if (!(await store.record(entry))) throw await whyOvertaken(attempt, store)
@@ -193,18 +193,25 @@ function refuseOther({ id, task }: Attempt, decidedAbout: string | undefined): v
 /** The provider's response arrived while the task was held. The next worker continues with it. */
 function refuseAccepted({ id, state, operation }: Attempt): void {
   if (state !== 'accepted') return
-  const shown = operationKey(operation).slice(0, 200)
   throw refusal(
-    `The provider's response has arrived: attempt '${id}' was accepted as ${shown}. The task continues by itself.`,
+    `The provider's response has arrived: attempt '${id}' was accepted as ${shown(operation)}. The task continues by itself.`,
   )
 }
 
 /** What was recorded between our look at the attempt and our decision. */
-async function whyOvertaken({ id, task }: Attempt, store: AttemptStore): Promise<Problem> {
-  const now = await store.attempt(id)
-  if (now?.state !== 'accepted') return refusal(`Task '${task}' was changed meanwhile. Check it again.`)
-  const shown = operationKey(now.operation).slice(0, 200)
-  return refusal(`Attempt '${id}' was accepted as ${shown} meanwhile. The task continues with that by itself.`)
+async function whyOvertaken({ id, task }: Attempt, store: AttemptStore & TaskStore): Promise<Problem> {
+  const [attempt, after] = await Promise.all([store.attempt(id), store.find(task)])
+  // A task that was deleted, or that another operator decided about, does not continue with this response.
+  const continues = attempt?.state === 'accepted' && after?.state === 'held' && after.deletedAt === null
+  if (!continues) return refusal(`Task '${task}' was changed meanwhile. Check it again.`)
+  return refusal(
+    `Attempt '${id}' was accepted as ${shown(attempt.operation)} meanwhile. The task continues with that by itself.`,
+  )
+}
+
+/** An operation in a message. */
+function shown(operation: Json): string {
+  return operationKey(operation).slice(0, 50)
 }
 
 async function reasonAgainst(id: string, store: TaskStore): Promise<Problem> {

@@ -109,6 +109,25 @@ function testDisowned(world: StoreWorld): void {
     assert.deepEqual([(await store.attempt('a'))?.state, (await store.attempt('b'))?.state], ['accepted', 'accepted'])
   })
 
+  it('takes an operation once if several processes do it at the same time, and none of them fails', async () => {
+    await using store = await fresh(world)
+    await using other = await world.open()
+    const numbers = Array.from({ length: 20 }, (_, at) => `${at + 1}`)
+    for (const number of numbers) {
+      const task = await sent(store, number, number)
+      await store.record(
+        decide(task, { state: 'running', operation: `op ${number}` }, { fact: adoption(number, `op ${number}`) }),
+      )
+    }
+    const losers = await Promise.all(
+      numbers.map((number) => Promise.all([store, other].map((one) => one.disown('p', `op ${number}`, 50)))),
+    )
+    assert.deepEqual(
+      losers.map((both) => both.filter((loser) => loser !== undefined)),
+      numbers.map((number) => [number]),
+    )
+  })
+
   it('leaves a task that has ended with an adopted operation as it is, and abandons the attempt', async () => {
     await using store = await fresh(world)
     const one = await sent(store, '1', 'a')

@@ -73,6 +73,16 @@ function testOpened(world: StoreWorld): void {
     assert.deepEqual(await store.attempt('a'), { ...rest.opened, ...rest.fact })
   })
 
+  it('returns attempts of a task that share a number in one order: two operations of one submit', async () => {
+    await using store = await fresh(world)
+    const task = await taken(store, '1')
+    for (const id of ['c', 'a', 'b']) await store.record({ task, opened: newAttempt(id, task), keepsLease: true })
+    assert.deepEqual(
+      (await store.attempts(task.id)).map(({ id }) => id),
+      ['a', 'b', 'c'],
+    )
+  })
+
   it('returns the attempts of a task in order; by state, open ones the oldest first, all others the newest first', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')

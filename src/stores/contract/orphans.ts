@@ -281,6 +281,34 @@ function testSecond(world: StoreWorld): void {
         assert.equal(due?.id, task.id)
       })
 
+  for (const who of ['lookup', 'operator'] as const)
+    it(`runs with the response that follows an adoption without the lease, whatever the ${who} under the lease decides`, async () => {
+      await using store = await fresh(world)
+      const { old, next } = await inherited(store)
+      const found = { ...factOf('a', 'accepted', 'found'), adopted: true as const }
+      const change = { state: 'running', operation: 'found' } as const
+      assert.equal(await store.record(decide(old, change, { fact: found })), false)
+      // The holder of the lease reads `found` now.
+      await store.settle(old.id, response('a'))
+      assert.equal(await store.disown('p', 'found', 50), 'a')
+      assert.equal(await stateOf(store, 'a'), 'open')
+      await store.settle(old.id, response('a'))
+      const decided = who === 'operator' ? adoption(next) : decide(next, change, { fact: found, knowsAccepted: true })
+      assert.equal(await store.record(decided), false)
+      assert.deepEqual(await operationsOf(store, old), { accepted: ['response to a'], orphans: [], running: null })
+      const [due] = await store.claim({ ...held, limit: 1, now: 150, leaseUntil: 300 })
+      assert.equal(due?.id, old.id)
+    })
+
+  it('accepts the awaited attempt of a held task that a process without the lease has given up', async () => {
+    await using store = await fresh(world)
+    const { old, next } = await inherited(store)
+    await store.record(decide(old, { state: 'failed' }, { fact: factOf('a', 'abandoned') }))
+    await store.settle(old.id, response('a'))
+    assert.equal(await store.record(decide(next, { state: 'queued' })), false)
+    assert.deepEqual(await operationsOf(store, old), { accepted: ['response to a'], orphans: [], running: null })
+  })
+
   it('loses no operation when an adoption and a response are recorded at once', async () => {
     await using store = await fresh(world)
     await using other = await world.open()

@@ -233,7 +233,8 @@ export async function disown(query: Query, account: string, operation: Json, at:
   const mutation: Mutation = { verb: 'disown', task, attempt, at }
   const tasks = await lockTasks(query, [mutation])
   const [locked] = await query(`${adopter} FOR UPDATE`, values)
-  if (locked?.id !== attempt) throw new Error('the attempt was changed meanwhile')
+  // The attempt has lost the operation meanwhile.
+  if (locked?.id !== attempt) return undefined
   await execute(query, planOf(mutation, await readBefore(query, [mutation], tasks)).writes)
   return attempt
 }

@@ -133,7 +133,9 @@ export function openReads(database: Database): Reads {
       return row && toAttempt(row)
     },
     attempts: async (task) =>
-      (await query(`SELECT ${attempt} FROM attempts WHERE task = $1 ORDER BY number`, [task])).map(toAttempt),
+      (await query(`SELECT ${attempt} FROM attempts WHERE task = $1 ORDER BY number, opened_at, id`, [task])).map(
+        toAttempt,
+      ),
     async attemptsIn(state, limit, after) {
       const [order, beyond] = state === 'open' ? ['ASC', '>'] : ['DESC', '<']
       const text = `SELECT ${attempt} FROM attempts WHERE state = $1 ${after ? `AND (opened_at, id) ${beyond} ($3, $4)` : ''}

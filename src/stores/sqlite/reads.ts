@@ -70,7 +70,7 @@ export function prepareReads(reader: DatabaseSync): Reads {
     ]),
   )
   const attempt = reader.prepare('SELECT * FROM attempts WHERE id = ?')
-  const attempts = reader.prepare('SELECT * FROM attempts WHERE task = ? ORDER BY number')
+  const attempts = reader.prepare('SELECT * FROM attempts WHERE task = ? ORDER BY number, opened_at, id')
   const settled = reader.prepare(
     `SELECT * FROM attempts WHERE state = ? AND (opened_at, id) < (?, ?) ORDER BY opened_at DESC, id DESC LIMIT ?`,
   )
