@@ -65,7 +65,8 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
   }
 
   function keep(task: Task, fact: AttemptFact, state: SpillState): void {
-    if (state.spilt) return
+    // What a lookup found can be found again, and must not replace a response that was spilled before.
+    if (state.spilt || fact.adopted) return
     state.spilt = true
     try {
       spill.keep(fact)
@@ -135,49 +136,68 @@ export function openRecords({ store, clock, log, spill }: EngineOptions, outcome
   }
 }
 
+type RecordTools = Pick<EngineOptions, 'store' | 'clock' | 'log'>
+
 /**
  * Writes a fact that may contradict an adoption. An operation that a provider returned for a submit beats an adopted one:
  * the attempt that adopted it loses it. May be repeated as a whole after any failure. Throws `operation_taken` if the
  * provider returned it for both attempts. `write` returns whether a decision was written with the fact.
  */
 export async function recordFact(
-  { store, clock, log }: Pick<EngineOptions, 'store' | 'clock' | 'log'>,
+  { store, clock, log }: RecordTools,
   account: string,
   fact: AttemptFact,
   write: () => Promise<boolean>,
 ): Promise<boolean> {
   const { id: attempt, operation, adopted } = fact
   if (operation === null) return write()
+  if (adopted) return recordFound({ store, log }, fact, write)
   const disown = async (owner: string, wrong: Json) => {
     const loser = await store.disown(owner, wrong, clock.now())
     if (loser !== undefined) log.error('a wrong operation was adopted', { attempt, account: owner, operation, loser })
+    return loser
   }
-  for (let tries = 0; tries < maxDisownings; tries += 1) {
-    const held = await write().catch(async (error) => {
-      if (adopted || Problem.from(error).code !== 'operation_taken') throw error
-      await disown(account, operation)
-      // Also if no attempt lost it now: one may have lost it since the first write.
-      return write()
+  // Whether no attempt could lose the operation: then the provider returned it for another one, too.
+  let isFree = false
+  for (let tries = 0; tries < mostWrites; tries += 1) {
+    const held = await write().catch((error) => {
+      if (isFree || Problem.from(error).code !== 'operation_taken') throw error
     })
     if (held) return held
+    if (held === undefined) {
+      isFree = (await disown(account, operation)) === undefined
+      continue
+    }
+    isFree = false
     // The response came late: this attempt may have adopted another operation meanwhile, and again after it lost that.
     const known = await store.attempt(attempt)
     if (!known || operationKey(known.operation) === operationKey(operation)) return held
-    const about = { attempt, account: known.account, operation, first: known.operation }
-    if (adopted) {
-      if (known.operation !== null) log.error('a lookup found a second operation', about)
-      return held
-    }
     if (known.adopted) await disown(known.account, known.operation)
-    // An open one lost the other operation only after the write, which skipped the response.
-    else if (known.state !== 'open' && known.state !== 'abandoned') {
+    // One without an operation lost it only after the write, which skipped the response.
+    else if (!['open', 'abandoned', 'refused'].includes(known.state)) {
+      const about = { attempt, account: known.account, operation, first: known.operation }
       log.error('a response named a second operation', about)
       return held
     }
   }
-  const message = `The response to attempt '${attempt}' is not recorded yet: lookups adopt another operation for it.`
+  const message = `The response to attempt '${attempt}' is not recorded yet: lookups adopt operations meanwhile.`
   throw new Problem('storage_unavailable', message, { retryable: true })
 }
 
-/** How often a response is written again because a lookup adopts another operation for its attempt. */
-const maxDisownings = 5
+/** How often a response is written again because lookups adopt its operation, or another one for its attempt. */
+const mostWrites = 5
+
+/** Writes what a lookup found. It never replaces an operation. */
+async function recordFound(
+  { store, log }: Pick<RecordTools, 'store' | 'log'>,
+  { id: attempt, operation }: AttemptFact,
+  write: () => Promise<boolean>,
+): Promise<boolean> {
+  const held = await write()
+  const known = held ? undefined : await store.attempt(attempt)
+  if (known && known.operation !== null && operationKey(known.operation) !== operationKey(operation)) {
+    const about = { attempt, account: known.account, operation, first: known.operation }
+    log.error('a lookup found a second operation', about)
+  }
+  return held
+}

@@ -127,6 +127,28 @@ it('a response is recorded if its operation was disowned by another process mean
   assert.deepEqual([(await store.attempt('att_2'))?.operation, world.files()], [operation, []])
 })
 
+it('a response beats adoptions of its operation by another attempt, also if that adopts it again', async () => {
+  await using world = await openWorld()
+  const { store, spill } = world
+  const [first] = [await sent(store, '1', 'att_1'), await sent(store, '2', 'att_2')]
+  const adopted = { ...accepted('att_1'), adopted: true as const }
+  await store.settle(first.id, adopted)
+  spill.keep(accepted('att_2'))
+  let again = 0
+  const disown: typeof store.disown = async (...given) => {
+    const loser = await store.disown(...given)
+    // The decision of a worker that had read the adoption.
+    if (again++ < 2) await store.settle(first.id, adopted)
+    return loser
+  }
+  await replay({ ...world, store: { ...store, disown } })
+  assert.deepEqual(
+    [(await store.attempt('att_2'))?.operation, (await store.attempt('att_1'))?.operation],
+    [operation, null],
+  )
+  assert.deepEqual(world.files(), [])
+})
+
 it('a lookup that found another operation than the response named is logged', async () => {
   await using world = await openWorld()
   const { store } = world
@@ -236,6 +258,27 @@ for (const last of ['its lease is held', 'its lease is lost']) {
     assert.deepEqual([state, problem?.code], ['open', 'operation_taken'])
   })
 }
+
+it('what a lookup found is not spilt, and leaves the spilt response to its attempt', async () => {
+  await using world = await openWorld()
+  const { store, spill } = world
+  const task = await sent(store, '1', 'att_1')
+  spill.keep(accepted('att_1'))
+  let tries = 0
+  const record: typeof store.record = (entry) => {
+    tries += 1
+    return tries === 1 ? Promise.reject(new Problem('storage_unavailable', 'away')) : store.record(entry)
+  }
+  const clock = { ...manualClock(), sleep: async () => {} }
+  const records = recordsOf({ ...world, store: { ...store, record }, clock })
+  const by = { task, worker: { name: 'submit' }, abort: new AbortController() }
+  const fact = { ...factOf('att_1', 'accepted', 'found'), adopted: true as const }
+  assert.ok(await records.record(by, decide(task, { state: 'running', operation: 'found' }, { fact })))
+  assert.deepEqual(
+    spill.all().map((spilt) => spilt.operation),
+    [operation],
+  )
+})
 
 it('a decision that the store never accepts ends with another one, also if it knew of an accepted attempt', async () => {
   await using world = await openWorld()

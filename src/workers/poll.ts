@@ -1,4 +1,4 @@
-import { handleBytes, maxHandleBytes } from '../core/attempt.ts'
+import { handleBytes, isSecondOperation, maxHandleBytes } from '../core/attempt.ts'
 import { chance } from '../core/clock.ts'
 import { estimateProgress, remember } from '../core/estimate.ts'
 import { boundOfCost } from '../core/ledger.ts'
@@ -120,7 +120,7 @@ function isUsable(other: Account | undefined, current: Account): boolean {
 
 /**
  * The task is queued again, for another route if one has a free slot, if the failure was not billed and not caused by the
- * prompt. There are at most as many attempts as routes.
+ * prompt. There are at most as many attempts as routes; a second operation of one submit is not another attempt.
  */
 async function afterFailure(
   task: Task,
@@ -131,7 +131,9 @@ async function afterFailure(
   const now = clock.now()
   const card = catalog.entries.get(task.card)?.card
   const routes = card?.routes.filter((route) => isUsable(accounts.get(route.account), account)) ?? []
-  const begun = (await action.attempts()).filter(({ state }) => state === 'accepted' || state === 'orphan')
+  const begun = (await action.attempts()).filter(
+    (attempt) => attempt.state === 'accepted' || (attempt.state === 'orphan' && !isSecondOperation(attempt)),
+  )
   const final = card?.failuresBilled !== false || code === 'content_policy' || now >= task.finishBy
   if (final || begun.length >= routes.length) return fail({ code, message }, now)
   const change: Change = {

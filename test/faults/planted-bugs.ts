@@ -427,7 +427,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'an-adoption-beats-an-answer',
     file: 'src/engine/records.ts',
-    find: "adopted || Problem.from(error).code !== 'operation_taken'",
+    find: "isFree || Problem.from(error).code !== 'operation_taken'",
     replace: 'true',
     tests: [
       {
