@@ -42,11 +42,6 @@ export interface Attempt {
 /** New knowledge about an attempt. */
 export type AttemptFact = Pick<Attempt, 'id' | 'state' | 'operation' | 'settledAt' | 'problem' | 'adopted'>
 
-/** An orphan of a submit whose attempt has another operation. No second request was sent for it. */
-export function isSecondOperation({ state, problem }: Pick<Attempt, 'state' | 'problem'>): boolean {
-  return state === 'orphan' && problem?.code === 'operation_taken'
-}
-
 /** Another attempt without a known operation, whose work may be in the same list of the provider. */
 export interface Rival {
   id: string

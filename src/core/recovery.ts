@@ -1,12 +1,5 @@
 import type { AccountView } from './account.ts'
-import {
-  type Attempt,
-  type AttemptFact,
-  isSecondOperation,
-  operationKey,
-  type Recovery,
-  type Rival,
-} from './attempt.ts'
+import { type Attempt, type AttemptFact, operationKey, type Recovery, type Rival } from './attempt.ts'
 import { isPaused } from './health.ts'
 import type { Change } from './states.ts'
 import type { Json, Task, TaskError } from './task.ts'
@@ -23,7 +16,7 @@ export interface UnknownSubmit {
   task: Pick<Task, 'finishBy'>
   attempt: Pick<Attempt, 'state' | 'operation' | 'adopted' | 'openedAt' | 'keyVersion' | 'problem'>
   /** All attempts of the task; null until they are read. */
-  attempts: readonly Pick<Attempt, 'state' | 'problem'>[] | null
+  attempts: readonly Pick<Attempt, 'state'>[] | null
   account: Pick<AccountView, 'keyVersion' | 'onUnknown' | 'health'> & {
     provider: { readonly recovery: Recovery; readonly refusesDuplicates?: true }
   }
@@ -119,9 +112,8 @@ function followPolicy({ task, attempt, attempts, account, lookup, now }: Unknown
   if (onUnknown === 'resubmit' && (!canAsk || lookup?.is === 'absent')) {
     if (now >= task.finishBy) return { do: 'give up' }
     if (!attempts) return { do: 'count' }
-    const isLost = (one: (typeof attempts)[number]) =>
-      one.state === 'abandoned' || (one.state === 'orphan' && !isSecondOperation(one))
-    const lost = attempts.filter(isLost).length
+    // A second operation of one submit counts as well: it may be paid for.
+    const lost = attempts.filter(({ state }) => state === 'abandoned' || state === 'orphan').length
     return { do: lost < (canAsk ? maxResubmits.proven : maxResubmits.blind) ? 'resubmit' : 'give up' }
   }
   if (onUnknown === 'fail' || now >= searchUntil(attempt.openedAt, task.finishBy)) return { do: 'give up' }

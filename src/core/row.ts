@@ -202,7 +202,7 @@ export function toAttempt(row: Row): Attempt {
     state: row.state as AttemptState,
     operation: parse(row.operation),
     settledAt: row.settled_at as number | null,
-    problem: parse(row.problem),
+    problem: parseOr(row.problem, null),
     ...(row.adopted === 1 && { adopted: true as const }),
   }
 }

@@ -154,31 +154,35 @@ export async function recordFact(
   if (adopted) return recordFound({ store, log }, fact, write)
   const disown = async (owner: string, wrong: Json) => {
     const loser = await store.disown(owner, wrong, clock.now())
-    if (loser !== undefined) log.error('a wrong operation was adopted', { attempt, account: owner, operation, loser })
-    return loser
+    const about = { attempt, account: owner, operation, loser, adopted: wrong }
+    if (loser !== undefined) log.error('a wrong operation was adopted', about)
+    return loser !== undefined
   }
-  // Whether no attempt could lose the operation: then the provider returned it for another one, too.
-  let isFree = false
+  // Whether the operation was taken, although no attempt had adopted it: then the provider returned it for another one, too.
+  let isReturnedTwice = false
+  // The operation that another response named for this attempt, before the last write.
+  let first: Json = null
   for (let tries = 0; tries < mostWrites; tries += 1) {
-    const held = await write().catch((error) => {
-      if (isFree || Problem.from(error).code !== 'operation_taken') throw error
-    })
-    if (held) return held
-    if (held === undefined) {
-      isFree = (await disown(account, operation)) === undefined
+    let held: boolean
+    try {
+      held = await write()
+    } catch (error) {
+      if (Problem.from(error).code !== 'operation_taken') throw error
+      const isReturned = !(await disown(account, operation))
+      if (isReturned && isReturnedTwice) throw error
+      isReturnedTwice = isReturned
       continue
     }
-    isFree = false
+    if (held) return held
     // The response came late: this attempt may have adopted another operation meanwhile, and again after it lost that.
     const known = await store.attempt(attempt)
     if (!known || operationKey(known.operation) === operationKey(operation)) return held
     if (known.adopted) await disown(known.account, known.operation)
-    // One without an operation lost it only after the write, which skipped the response.
-    else if (!['open', 'abandoned', 'refused'].includes(known.state)) {
-      const about = { attempt, account: known.account, operation, first: known.operation }
-      log.error('a response named a second operation', about)
+    // Only a write that finds another named operation keeps this one, as an orphan.
+    else if (known.operation !== null && operationKey(known.operation) === operationKey(first)) {
+      log.error('a response named a second operation', { attempt, account: known.account, operation, first })
       return held
-    }
+    } else first = known.operation
   }
   const message = `The response to attempt '${attempt}' is not recorded yet: lookups adopt operations meanwhile.`
   throw new Problem('storage_unavailable', message, { retryable: true })

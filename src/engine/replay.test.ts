@@ -115,16 +115,42 @@ it('a response stays spilt as long as workers adopt another operation for its at
   assert.deepEqual(world.files(), ['att_1.json'])
 })
 
-it('a response is recorded if its operation was disowned by another process meanwhile', async () => {
-  await using world = await openWorld()
-  const { store, spill } = world
-  const [first] = [await sent(store, '1', 'att_1'), await sent(store, '2', 'att_2')]
-  const adopted = { ...accepted('att_1'), adopted: true as const }
-  await store.record(decide(first, { state: 'running', operation }, { fact: adopted }))
-  spill.keep(accepted('att_2'))
-  const disown: typeof store.disown = async (...given) => void (await store.disown(...given))
-  await replay({ ...world, store: { ...store, disown } })
-  assert.deepEqual([(await store.attempt('att_2'))?.operation, world.files()], [operation, []])
+for (const next of ['', ', and adopted again'])
+  it(`a response is recorded if its operation was disowned by another process meanwhile${next}`, async () => {
+    await using world = await openWorld()
+    const { store, spill } = world
+    const [first] = [await sent(store, '1', 'att_1'), await sent(store, '2', 'att_2')]
+    const adopted = { ...accepted('att_1'), adopted: true as const }
+    await store.record(decide(first, { state: 'running', operation }, { fact: adopted }))
+    spill.keep(accepted('att_2'))
+    let tries = 0
+    const disown: typeof store.disown = async (...given) => {
+      const loser = await store.disown(...given)
+      if (tries++ > 0) return loser
+      if (next) await store.settle(first.id, adopted)
+      return undefined
+    }
+    await replay({ ...world, store: { ...store, disown } })
+    assert.deepEqual([(await store.attempt('att_2'))?.operation, world.files()], [operation, []])
+  })
+
+it('a response is an orphan if another one replaces the adoption before the look at its attempt', async () => {
+  await using world = await openAdopted(0)
+  const { store } = world
+  let writes = 0
+  const settle: typeof store.settle = async (...given) => {
+    await store.settle(...given)
+    if (writes++ > 0) return
+    await store.disown('p', 'found', 1)
+    await store.settle(world.task.id, factOf('att_1', 'accepted', 'third'))
+  }
+  await replay({ ...world, store: { ...store, settle } })
+  assert.equal((await store.attempt('att_1'))?.operation, 'third')
+  assert.deepEqual(
+    (await store.attemptsIn('orphan', 9)).map((orphan) => orphan.operation),
+    [operation],
+  )
+  assert.deepEqual(world.files(), [])
 })
 
 it('a response beats adoptions of its operation by another attempt, also if that adopts it again', async () => {

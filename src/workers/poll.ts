@@ -1,4 +1,4 @@
-import { handleBytes, isSecondOperation, maxHandleBytes } from '../core/attempt.ts'
+import { handleBytes, maxHandleBytes } from '../core/attempt.ts'
 import { chance } from '../core/clock.ts'
 import { estimateProgress, remember } from '../core/estimate.ts'
 import { boundOfCost } from '../core/ledger.ts'
@@ -120,7 +120,7 @@ function isUsable(other: Account | undefined, current: Account): boolean {
 
 /**
  * The task is queued again, for another route if one has a free slot, if the failure was not billed and not caused by the
- * prompt. There are at most as many attempts as routes; a second operation of one submit is not another attempt.
+ * prompt. There are at most as many attempts as routes. A second operation of one submit counts as one: it may be paid for.
  */
 async function afterFailure(
   task: Task,
@@ -131,9 +131,7 @@ async function afterFailure(
   const now = clock.now()
   const card = catalog.entries.get(task.card)?.card
   const routes = card?.routes.filter((route) => isUsable(accounts.get(route.account), account)) ?? []
-  const begun = (await action.attempts()).filter(
-    (attempt) => attempt.state === 'accepted' || (attempt.state === 'orphan' && !isSecondOperation(attempt)),
-  )
+  const begun = (await action.attempts()).filter(({ state }) => state === 'accepted' || state === 'orphan')
   const final = card?.failuresBilled !== false || code === 'content_policy' || now >= task.finishBy
   if (final || begun.length >= routes.length) return fail({ code, message }, now)
   const change: Change = {

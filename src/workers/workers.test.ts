@@ -174,9 +174,6 @@ it('poll: at most as many attempts begin as there are routes; refused ones do no
   assert.equal(await stateAfter('refused', 'refused', 'accepted'), 'queued')
   assert.equal(await stateAfter('accepted', 'refused', 'accepted'), 'failed')
   assert.equal(await stateAfter('orphan', 'accepted'), 'failed')
-  const second = { state: 'orphan', problem: { code: 'operation_taken', message: 'x' } } as const
-  world.known.attempts = async () => [openAttempt(running, { state: 'accepted' }), openAttempt(running, second)]
-  assert.equal((await world.run(running)).after?.state, 'queued', 'a second operation is not another attempt')
 })
 
 for (const thrown of [

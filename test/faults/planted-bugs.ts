@@ -427,8 +427,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'an-adoption-beats-an-answer',
     file: 'src/engine/records.ts',
-    find: "isFree || Problem.from(error).code !== 'operation_taken'",
-    replace: 'true',
+    find: "if (Problem.from(error).code !== 'operation_taken') throw error",
+    replace: 'throw error',
     tests: [
       {
         file: 'src/engine.test.ts',

@@ -63,7 +63,7 @@ it('refuses an adoption if the response arrives meanwhile, and says which job it
   assert.deepEqual(await store.auditLog({ limit: 9 }), [])
 })
 
-const long = { id: 'x'.repeat(99) }
+const long = { id: 'x'.repeat(300) }
 
 for (const [what, meanwhile] of Object.entries({
   'its owner deleted the task': (store) => store.delete('alice', newTask('1').id, now),
@@ -81,10 +81,10 @@ for (const [what, meanwhile] of Object.entries({
     await assert.rejects(world.adopt({ id: 'adopted' }), { code: 'invalid_request', message })
   })
 
-it('shows at most 50 characters of a job', async () => {
+it('shows at most 200 characters of a job', async () => {
   await using world = await openWorld()
   await world.store.settle(world.task.id, { ...response, operation: long })
-  const job = JSON.stringify(long).slice(0, 50)
+  const job = JSON.stringify(long).slice(0, 200)
   const message = `The provider's response has arrived: attempt 'a' was accepted as ${job}. The task continues by itself.`
   await assert.rejects(world.adopt(long), { message })
 })

@@ -211,7 +211,7 @@ async function whyOvertaken({ id, task }: Attempt, store: AttemptStore & TaskSto
 
 /** An operation in a message. */
 function shown(operation: Json): string {
-  return operationKey(operation).slice(0, 50)
+  return operationKey(operation).slice(0, 200)
 }
 
 async function reasonAgainst(id: string, store: TaskStore): Promise<Problem> {
