@@ -190,6 +190,16 @@ it('without prices, the list of models has what the provider charges, and a pric
   assert.match(await (await service.fetch('/docs/models/studio')).text(), /0 USD per video, as of/)
 })
 
+it('a model with a price of its own hides what its provider charges, without any other price', async () => {
+  const own = `
+models: { studio: { price: [{ unit: second, price: "0.3" }] } }
+tokens: [{ name: team, secret: team, spend: { total: { limit: "9" } } }]`
+  await using service = await startService({ yaml: own })
+  const { price, facts } = await modelOf(service, '/v1/models/studio', { authorization: 'Bearer team' })
+  assert.deepEqual([price, facts?.price], [{ currency: 'USD', lines: [{ unit: 'second', price: '0.3' }] }, null])
+  assert.match(await (await service.fetch('/docs/models/studio')).text(), /by token/i)
+})
+
 interface ListedModel {
   price: object | null
   facts?: { price: { lines: object[] } | null }

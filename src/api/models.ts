@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Catalog, type CatalogEntry, findModel, mayUse } from '../core/catalog.ts'
-import { type PriceSettings, priceOfModel, pricesFor } from '../core/prices.ts'
+import { hasOwnPrices, type PriceSettings, priceOfModel, pricesFor } from '../core/prices.ts'
 import { ownerOf, type Token } from '../core/token.ts'
 import { Model, ModelList } from '../wire/models.ts'
 import { pathParam, type Route } from './route.ts'
@@ -16,7 +16,7 @@ export function modelRoutes({ catalog, prices = null }: ModelDependencies): Rout
   const describe = (entry: CatalogEntry, token: Token) =>
     toWireModel(entry, {
       price: priceOfModel(pricesFor(prices, token), entry.card, ownerOf(token)),
-      hidesCost: prices !== null,
+      hidesCost: hasOwnPrices(prices, entry.card),
     })
   return [
     {

@@ -272,5 +272,23 @@ describe('the price of a model', () => {
     assert.equal(listed({}, { routes }), null)
     const own: PriceRule = { project: null, model: '*', price: [second('2')] }
     assert.deepEqual(listed({ rules: [own] }, { routes }), priced(second('2')))
+    const same = routes.map((one) => ({ ...one, price: { ...table, lines: [second('7')] } }))
+    assert.deepEqual(listed({}, { routes: same }), priced(second('7')))
+  })
+
+  it('is null where a request has none', () => {
+    const image: PriceLine = { unit: 'input_image', price: '1' }
+    const tokens: PriceLine = { unit: 'output_token', price: '0.000004' }
+    const bounded = { ...tokens, tokens_per_second: 20_000 }
+    for (const [lines, isKnown] of [
+      [[image], false],
+      [[tokens], false],
+      [[tokens, second('1')], false],
+      [[bounded, image], true],
+    ] as const) {
+      const rules: PriceRule[] = [{ project: null, model: '*', price: lines }]
+      assert.deepEqual(listed({ rules }), isKnown ? priced(...lines) : null)
+      assert.equal(price({ rules, settings: { unpriced: 'free' } }) !== null, isKnown)
+    }
   })
 })

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { ModelCard } from './catalog.ts'
 import { type Decimal, multiply, sum, toDecimal, toMicros, toText, withoutZeros } from './money.ts'
 import { Problem } from './problem.ts'
@@ -176,9 +177,15 @@ export function priceOfModel(settings: PriceSettings | null, card: ModelCard, ow
   )
 }
 
+/** Whether clients see other prices than what the provider charges. */
+export function hasOwnPrices(settings: PriceSettings | null, { ownPrice }: ModelCard): boolean {
+  return settings !== null || ownPrice !== undefined
+}
+
 function providerLines({ currency }: PriceSettings, card: ModelCard): readonly PriceLine[] {
   const [table, ...others] = tablesOf(card)
-  return table && others.length === 0 && hasCurrency(table, currency) ? table.lines : []
+  if (!table || !hasCurrency(table, currency)) return []
+  return others.every((other) => isDeepStrictEqual(other?.lines, table.lines)) ? table.lines : []
 }
 
 /** Only what applies in the operator's region. */
@@ -187,7 +194,9 @@ function priceIn({ currency, region }: PriceSettings, all: readonly PriceLine[])
   const conditions = ({ unit, resolution, audio, mode }: PriceLine) => JSON.stringify([unit, resolution, audio, mode])
   const regional = new Set(lines.filter((line) => line.region !== undefined).map(conditions))
   const applying = lines.filter((line) => line.region !== undefined || !regional.has(conditions(line)))
-  return applying.length > 0 ? { currency, lines: applying } : null
+  const isUnknown = ({ unit, tokens_per_second: rate }: PriceLine) => unit === 'output_token' && rate === undefined
+  const isPriced = applying.some(({ unit }) => generating.includes(unit)) && !applying.some(isUnknown)
+  return isPriced ? { currency, lines: applying } : null
 }
 
 /** The provider's cost: the operator's own figure, or the cards' if those have the same currency. */

@@ -51,7 +51,7 @@ const ModelFacts = shape('Facts that help to choose a model.', {
     description: 'How the model uses the image; null if it accepts no image.',
   },
   price: orNull(
-    shape('The provider’s prices. Null if they are unknown, or if the operator has set prices for clients.', {
+    shape('The provider’s prices. Null if they are unknown, or if the operator has set a price for clients.', {
       ...priceFields,
       on: text('The date of these prices.'),
       source: text('The source of these prices.'),

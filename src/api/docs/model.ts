@@ -1,6 +1,6 @@
 import type { CardFacts, Catalog, CatalogEntry, ModelCard, SecondsRule, SizeRule } from '../../core/catalog.ts'
 import type { ParameterRule } from '../../core/parameters.ts'
-import type { PriceLine, PriceTable } from '../../core/prices.ts'
+import { hasOwnPrices, type PriceLine, type PriceTable } from '../../core/prices.ts'
 import type { ModelDependencies } from '../models.ts'
 import { examplesOf, samplePrompt } from './examples.ts'
 import { Html, html, type Part } from './html.ts'
@@ -15,7 +15,7 @@ export function renderModels({ catalog, prices = null }: ModelDependencies): str
     entries.length > 0
       ? table(
           ['Model', 'Seconds', 'Size', 'Image', 'Sound', 'Price'],
-          entries.map((entry) => modelRow(entry, prices !== null)),
+          entries.map((entry) => modelRow(entry, hasOwnPrices(prices, entry.card))),
         )
       : html`<p>There are no models yet. Enable a provider in filmgate.yaml.</p>`,
   ]
@@ -112,7 +112,7 @@ function rowsOf(
     ['Reference image', imageOf(card)],
     ...(card.makes?.length ? [['From other videos', card.makes.join(', ')] as [string, Part]] : []),
     ...factRows(card),
-    ...priceRows(card.facts, prices !== null),
+    ...priceRows(card.facts, hasOwnPrices(prices, card)),
   ]
 }
 
