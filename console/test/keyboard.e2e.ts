@@ -111,10 +111,18 @@ it('a filter keeps the focus when it is applied', async () => {
   await page.waitForURL(/text=fox$/)
   await page.getByRole('link', { name: 'a red fox in snow at dusk' }).waitFor()
   await focused(page, 'textbox', 'Prompt contains')
-  assert.equal(await filter.inputValue(), 'fox')
+  const field = await filter.elementHandle()
+  const hasValue = (text: string) =>
+    page.waitForFunction(([field, text]) => (field as HTMLInputElement).value === text, [field, text] as const)
+  await hasValue('fox')
   await page.getByRole('link', { name: 'Videos', exact: true }).click()
   await page.waitForURL(/\/videos$/)
-  assert.equal(await filter.inputValue(), '')
+  await hasValue('')
+  await filter.fill('a whale')
+  await filter.press('Enter')
+  // It is gone with the filter.
+  await page.getByRole('link', { name: 'Show all videos' }).press('Enter')
+  await focused(page, 'main', 'Videos')
   assert.deepEqual(errors, [])
 })
 
@@ -173,6 +181,15 @@ it('Ctrl-K gives the focus back to what had it', async () => {
   await page.keyboard.press('Enter')
   await page.locator('[data-theme=dark]').waitFor()
   await focused(page, 'main', 'Settings')
+  // What had it is on the page before.
+  await page.getByRole('main').getByRole('textbox').first().focus()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog').getByRole('combobox').and(page.locator(':focus')).waitFor()
+  await page.goBack()
+  await page.waitForURL(/\/videos$/)
+  await page.locator('#page h1').getByText('Videos').waitFor({ state: 'attached' })
+  await close()
+  await focused(page, 'main', 'Videos')
   assert.deepEqual(errors, [])
 })
 
@@ -191,7 +208,10 @@ it('the keyboard continues on a page that was opened by a link, by the browser o
   await page.getByRole('link', { name: 'Run again' }).press('Enter')
   await page.waitForURL(/\?model=/)
   await page.getByLabel('Prompt', { exact: true }).and(page.locator(':focus')).waitFor()
+  // After the deletion it would not be found.
+  const picture = page.waitForResponse(/variant=thumbnail/)
   await page.goto(`${world.service.url}/videos/${deleted}`)
+  await picture
   await page.getByRole('button', { name: 'Delete this video' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete this video' }).press('Enter')
   await focused(page, 'main', 'Videos')

@@ -124,7 +124,7 @@ function Signed({ state, warning, onSignIn }: SignedProps) {
   const [isOpen, setOpen] = useState(false)
   const { subscribe } = useRouter()
   useEffect(() => subscribe('onResolved', () => setOpen(false)), [subscribe])
-  const page = useFocusedPage()
+  const page = useFocusedPage(isSearching)
   return (
     <>
       <a className="skip" href="#page">
@@ -159,17 +159,25 @@ function Signed({ state, warning, onSignIn }: SignedProps) {
   )
 }
 
-/** Another page has the focus, unless it gave it to a part of itself: the keyboard and screen readers continue there. */
-function useFocusedPage() {
+/**
+ * Another page has the focus, unless it gave it to a part of itself: the keyboard and screen readers continue there. The
+ * same page has it if what had it is gone, such as the button for the next part of a list.
+ */
+function useFocusedPage(isElsewhere: boolean) {
   const page = useRef<HTMLElement>(null)
   const { subscribe } = useRouter()
   useEffect(
     () =>
       subscribe('onRendered', ({ fromLocation, pathChanged }) => {
-        if (!fromLocation || !pathChanged || page.current?.contains(document.activeElement)) return
-        page.current?.focus({ preventScroll: true })
+        const { current: main } = page
+        const { activeElement: active, body } = document
+        if (!main || !fromLocation || isElsewhere || (!pathChanged && active !== body)) return
+        if (active !== main && main.contains(active)) return
+        // Screen readers read its name when it gets the focus, which it may have from the page before.
+        main.blur()
+        main.focus({ preventScroll: true })
       }),
-    [subscribe],
+    [subscribe, isElsewhere],
   )
   return page
 }

@@ -64,8 +64,9 @@ function useFocusBefore(isOpen: boolean, popup: RefObject<HTMLElement | null>): 
   }, [isOpen])
   return () => {
     const { activeElement, body } = document
-    const isFree = activeElement === body || popup.current?.contains(activeElement)
-    if (isFree && before.current instanceof HTMLElement) before.current.focus({ preventScroll: true })
+    if (activeElement !== body && !popup.current?.contains(activeElement)) return
+    const last = before.current?.isConnected ? before.current : document.getElementById('page')
+    if (last instanceof HTMLElement) last.focus({ preventScroll: true })
   }
 }
 

@@ -84,11 +84,14 @@ function Price({ prices }: { prices: Prices | null | undefined }) {
   const t = useText()
   if (!prices) return '–'
   const { currency, lines } = prices
-  return Object.entries(Object.groupBy(lines, ({ unit }) => unit)).map(([unit, ones = []]) => (
-    <span key={unit} className="line">
-      {ones.length > 1 && `${t('models.from')} `}
-      <Money amount={Math.min(...ones.map(({ price }) => Number(price)))} currency={currency} />{' '}
-      {t(`models.unit.${unit as Prices['lines'][number]['unit']}`)}
-    </span>
-  ))
+  const byUnit = Map.groupBy(lines, ({ unit }) => unit)
+  return [...byUnit].map(([unit, ones]) => {
+    const [lowest] = ones.map(({ price }) => price).toSorted((one, other) => Number(one) - Number(other))
+    return (
+      <span key={unit} className="line">
+        {ones.length > 1 && `${t('models.from')} `}
+        {lowest && <Money amount={lowest} currency={currency} />} {t(`models.unit.${unit}`)}
+      </span>
+    )
+  })
 }

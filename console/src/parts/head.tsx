@@ -63,9 +63,12 @@ function Title({ title }: { title: string }) {
     )
   return (
     <>
-      <h1 id={titleId} data-cut={!isWhole || undefined}>
+      <h1 data-cut={!isWhole || undefined}>
         <bdi>{title}</bdi>
       </h1>
+      <span id={titleId} hidden>
+        {cut(title)}
+      </span>
       <button type="button" className="more" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
         {isWhole ? t('head.less') : t('head.more')}
       </button>

@@ -12,7 +12,9 @@ export function useAmount(): (amount: number | string, currency: string | null) 
   return useCallback(
     (amount, currency) => {
       const style = currency ? ({ style: 'currency', currency } as const) : {}
-      return new Intl.NumberFormat(locale, { ...style, maximumFractionDigits: 6 }).format(Number(amount))
+      // Text is a price, which has up to 12 digits; a number is computed.
+      const maximumFractionDigits = typeof amount === 'string' ? 12 : 6
+      return new Intl.NumberFormat(locale, { ...style, maximumFractionDigits }).format(Number(amount))
     },
     [locale],
   )
