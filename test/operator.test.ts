@@ -365,7 +365,7 @@ describe('a held task', () => {
     assert.equal(status, 400)
     assert.match(
       body.error?.message ?? '',
-      /^Operation \{.*"film":"att_\w+ of account 'studio' already belongs to another/,
+      /^Operation \{.*"film":"att_\w+".* of account 'studio' already belongs to another/,
     )
     assert.equal((await own.post('give_up')).status, 200)
   })

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { ModelCard } from './catalog.ts'
 import { type Decimal, multiply, sum, toDecimal, toMicros, toText, withoutZeros } from './money.ts'
 import { Problem } from './problem.ts'
@@ -185,7 +184,8 @@ export function hasOwnPrices(settings: PriceSettings | null, { ownPrice }: Model
 function providerLines({ currency }: PriceSettings, card: ModelCard): readonly PriceLine[] {
   const [table, ...others] = tablesOf(card)
   if (!table || !hasCurrency(table, currency)) return []
-  return others.every((other) => isDeepStrictEqual(other?.lines, table.lines)) ? table.lines : []
+  const prices = JSON.stringify(table.lines)
+  return others.every((other) => JSON.stringify(other?.lines) === prices) ? table.lines : []
 }
 
 /** Only what applies in the operator's region. */
