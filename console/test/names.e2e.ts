@@ -21,7 +21,8 @@ it('with one model, the playground says how to get another one to compare', asyn
   const operator = await world.openAsOperator()
   await operator.page.getByText('This is the only model.').waitFor()
   await operator.page.getByRole('link', { name: 'Add an account of a provider' }).click()
-  await operator.page.getByRole('heading', { level: 1, name: 'Providers' }).waitFor()
+  // The form is open, and hides the page behind it.
+  await operator.page.getByRole('dialog', { name: 'Add an account' }).waitFor()
   const client = await world.openAsClient()
   await client.page.getByText('Ask your operator to add one.').waitFor()
   assert.deepEqual([operator.errors, client.errors], [[], []])
