@@ -1,7 +1,9 @@
 import { type Bell, openBell } from './core/bell.ts'
+import { waitAtMost } from './core/clock.ts'
 import { openOutage } from './core/outage.ts'
 import { stepRows } from './core/row.ts'
 import { openRotation, type Rotation } from './core/shares.ts'
+import { graceMs } from './core/timing.ts'
 import { shareOut } from './deliveries/share.ts'
 import { type DeliveryOptions, idleMs, leaseMs, openTries, ownerHostOf, type Tries } from './deliveries/tries.ts'
 
@@ -9,8 +11,6 @@ export type { DeliveryOptions } from './deliveries/tries.ts'
 
 /** Disposing drains: no new claims; running tries get `graceMs` to end, then they are aborted and keep their lease. */
 type Deliveries = AsyncDisposable
-
-const graceMs = 10_000
 
 /**
  * claim → POST → record, for webhooks. Each event is delivered at least once: a try with an unknown outcome is repeated
@@ -29,9 +29,7 @@ export function startDeliveries(options: DeliveryOptions): Deliveries {
       stopListening()
       await looking
       const settled = tries.settled()
-      const ended = new AbortController()
-      await Promise.race([settled, clock.sleep(graceMs, ended.signal)])
-      ended.abort()
+      await waitAtMost(graceMs, settled, clock)
       cut.abort()
       await settled
     },

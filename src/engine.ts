@@ -1,7 +1,8 @@
 import { type Bell, openBell } from './core/bell.ts'
+import { waitAtMost } from './core/clock.ts'
 import { openOutage } from './core/outage.ts'
 import { Problem } from './core/problem.ts'
-import { renewMs } from './core/timing.ts'
+import { graceMs, renewMs } from './core/timing.ts'
 import { openClaims } from './engine/claims.ts'
 import { openLanes } from './engine/lanes.ts'
 import { openOnward } from './engine/onward.ts'
@@ -15,8 +16,6 @@ export type { EngineOptions } from './engine/options.ts'
 
 /** Disposing drains: no new claims; running actions get `graceMs` to end; the rest is aborted, and its leases run out. */
 type Engine = AsyncDisposable
-
-const graceMs = 10_000
 
 /**
  * claim → run → record, for every lane. The only place that retries. One loop and one renewal timer serve all tasks, so
@@ -50,7 +49,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       stopListening()
       await claiming
       const actions = Promise.all([...runs.active].map(({ done }) => done))
-      await Promise.race([actions, clock.sleep(graceMs, ended.signal)])
+      await waitAtMost(graceMs, actions, clock)
       for (const { abort } of runs.active) abort.abort()
       await actions
       ended.abort()

@@ -30,7 +30,7 @@ interface Sent {
 }
 
 /** A real store, and a network and a clock that the test controls. */
-async function openWorld(answer: (sent: Sent) => Posted = () => accepted) {
+async function openWorld(answer: (sent: Sent, signal: AbortSignal) => Posted | Promise<Posted> = () => accepted) {
   const store = await openSqlite({ folder: mkdtempSync(join(folder, 'data-')), now: 0, onFatal: assert.ifError })
   const clock = manualClock(1_800_000_000_000)
   const posts: Sent[] = []
@@ -38,10 +38,10 @@ async function openWorld(answer: (sent: Sent) => Posted = () => accepted) {
   const say = (event: string, fields = {}) => void said.push(`${event} ${JSON.stringify(fields)}`)
   const log = { info: say, warn: say, error: say }
   const alarms = openAlarms({ store, clock, random: openRandom(), log, kept: { read: () => undefined, write() {} } })
-  const postTrusted: Outbound['postTrusted'] = async (to, { headers, body: text }) => {
+  const postTrusted: Outbound['postTrusted'] = async (to, { headers, body: text }, signal) => {
     const sent = { to, headers, text, body: JSON.parse(text) as Sent['body'] }
     posts.push(sent)
-    return answer(sent)
+    return await answer(sent, signal)
   }
   const queues = [alarms.local, store]
   return {
@@ -63,6 +63,10 @@ async function openWorld(answer: (sent: Sent) => Posted = () => accepted) {
     types: () => posts.map(({ body }) => `${body.type} ${body.data.subject}`),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   }
+}
+
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 }
 
 it('sends the start and the end of an alarm once each, signed like a webhook', async () => {
@@ -88,6 +92,33 @@ it('sends the start and the end of an alarm once each, signed like a webhook', a
   assert.notEqual(first.body.id, last.body.id)
   assert.deepEqual([first.body.data.cleared_at, typeof last.body.data.cleared_at], [null, 'string'])
   assert.ok(!world.said.join('').includes('hidden-token'))
+})
+
+it('waits for the response when it stops, so that nothing is repeated after a restart', async () => {
+  const response = Promise.withResolvers<Posted>()
+  await using world = await openWorld((_, signal) => Promise.race([response.promise, abortOf(signal)]))
+  {
+    await using _push = world.start()
+    world.alarms.raise('account_key', 'main')
+    await world.until('it is sent', () => world.posts.length === 1)
+    queueMicrotask(() => response.resolve(accepted))
+  }
+  assert.deepEqual(await world.store.unsentAlarms('webhook', world.clock.now() + minute, 9), [])
+})
+
+it('stops although a receiver never responds; another process sends the alarm later', async () => {
+  await using world = await openWorld((_, signal) => (world.posts.length === 1 ? abortOf(signal) : accepted))
+  const push = world.start()
+  world.alarms.raise('account_key', 'main')
+  await world.until('it is sent', () => world.posts.length === 1)
+  let isStopped = false
+  push[Symbol.asyncDispose]().then(() => {
+    isStopped = true
+  })
+  await world.until('it has stopped', () => isStopped)
+  await using _other = world.start()
+  await world.until('it is sent again', () => world.posts.length === 2)
+  assert.equal(world.posts[0]?.body.id, world.posts[1]?.body.id)
 })
 
 it('repeats what was not accepted, under the same id, and never logs the URL', async () => {

@@ -7,9 +7,10 @@ import {
   type UnsentAlarm,
 } from '../core/alarms.ts'
 import { openBell } from '../core/bell.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, waitAtMost } from '../core/clock.ts'
 import { type Outage, openOutage, openOutages } from '../core/outage.ts'
 import { sign } from '../core/signature.ts'
+import { graceMs } from '../core/timing.ts'
 import { isAccepted } from '../core/webhook.ts'
 import type { Outbound, Posted } from '../outbound.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -55,8 +56,8 @@ const mostRefused = 1_000
  */
 export function startAlarmPush(options: PushOptions): AsyncDisposable {
   const { clock, log } = options
-  const stop = new AbortController()
-  const receivers = receiversOf(options, stop.signal)
+  const [stop, cut] = [new AbortController(), new AbortController()]
+  const receivers = receiversOf(options, cut.signal)
   const lines = { down: 'an alarm could not be sent; it is sent again', up: 'alarms are sent again' }
   const sending = openOutages({ log, clock, ...lines, level: 'warn' })
   // The store may be unavailable. Its own alarm is in another queue.
@@ -82,6 +83,8 @@ export function startAlarmPush(options: PushOptions): AsyncDisposable {
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
+      await waitAtMost(graceMs, running, clock)
+      cut.abort()
       await running
     },
   }
@@ -189,7 +192,7 @@ async function judge(
   return clearedAt === null ? 'later' : 'skip'
 }
 
-function receiversOf({ receivers: { webhook, slack }, outbound, clock }: PushOptions, stop: AbortSignal): Receiver[] {
+function receiversOf({ receivers: { webhook, slack }, outbound, clock }: PushOptions, cut: AbortSignal): Receiver[] {
   const opened = (name: Receiver['name'], url: string, toRequest: ToRequest): Receiver => ({
     name,
     failures: 0,
@@ -197,7 +200,7 @@ function receiversOf({ receivers: { webhook, slack }, outbound, clock }: PushOpt
     refused: new Map(),
     post(event, alarm) {
       const { headers, body } = toRequest(event, alarm)
-      return outbound.postTrusted(url, { headers: { 'content-type': 'application/json', ...headers }, body }, stop)
+      return outbound.postTrusted(url, { headers: { 'content-type': 'application/json', ...headers }, body }, cut)
     },
   })
   return [

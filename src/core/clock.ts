@@ -6,6 +6,13 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/** Waits until the work has ended, but not longer than this. */
+export async function waitAtMost(ms: number, work: Promise<unknown>, clock: Clock): Promise<void> {
+  const ended = new AbortController()
+  await Promise.race([work, clock.sleep(ms, ended.signal)])
+  ended.abort()
+}
+
 /** Returns that many unpredictable bytes. */
 export type Random = (bytes: number) => Uint8Array
 

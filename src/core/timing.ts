@@ -6,6 +6,9 @@ import type { Task } from './task.ts'
 export const leaseMs = 9_000
 export const renewMs = leaseMs / 3
 
+/** How long what is running may go on when the process stops. */
+export const graceMs = 10_000
+
 /** How long the row of a finished task stays readable after its bytes are removed. */
 export const recordRetentionMs = 30 * 24 * 3_600_000
 

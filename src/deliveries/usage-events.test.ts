@@ -25,7 +25,7 @@ interface Sent {
 }
 
 /** A real store, and a network and a clock that the test controls. */
-async function openWorld(answer: (sent: Sent) => Posted | Promise<Posted> = () => accepted) {
+async function openWorld(answer: (sent: Sent, signal: AbortSignal) => Posted | Promise<Posted> = () => accepted) {
   const data = mkdtempSync(join(folder, 'data-'))
   const store = await openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
   const clock = manualClock(1_000_000)
@@ -46,10 +46,10 @@ async function openWorld(answer: (sent: Sent) => Posted | Promise<Posted> = () =
     },
   }
   const outbound = {
-    async postTrusted(url: string, { headers, body }: { headers: Sent['headers']; body: string }) {
+    async postTrusted(url: string, { headers, body }: { headers: Sent['headers']; body: string }, signal: AbortSignal) {
       const sent = { url, headers, ids: (JSON.parse(body) as { id: string }[]).map(({ id }) => id) }
       posts.push(sent)
-      return await answer(sent)
+      return await answer(sent, signal)
     },
   }
   return {
@@ -103,6 +103,27 @@ it('sends what ended as a batch of CloudEvents, once, also after a restart', asy
     [webhook.url, { 'content-type': 'application/cloudevents-batch+json', authorization: 'Bearer a secret' }],
   )
   assert.deepEqual(world.warnings, [])
+})
+
+it('waits for the response when it stops, so that nothing is repeated after a restart', async () => {
+  const response = Promise.withResolvers<Posted>()
+  await using world = await openWorld((_, signal) => {
+    const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    return Promise.race([response.promise, aborted])
+  })
+  const first = await world.end('1')
+  {
+    await using _events = world.start()
+    await world.until('it is sent', () => world.posts.length === 1)
+    queueMicrotask(() => response.resolve(accepted))
+  }
+  const second = await world.end('2')
+  await using _events = world.start()
+  await world.until('the next is sent', () => world.posts.length === 2)
+  assert.deepEqual(
+    world.posts.map(({ ids }) => ids),
+    [[first], [second]],
+  )
 })
 
 it('repeats what was not accepted, after growing delays, and then goes on', async () => {

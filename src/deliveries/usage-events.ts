@@ -1,7 +1,8 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, waitAtMost } from '../core/clock.ts'
 import { fromMicros } from '../core/money.ts'
 import { type Outage, openOutage } from '../core/outage.ts'
 import { parseRetryAfter } from '../core/retry-after.ts'
+import { graceMs } from '../core/timing.ts'
 import type { UsageRecord } from '../core/usage.ts'
 import { isAccepted } from '../core/webhook.ts'
 import type { Outbound, Posted } from '../outbound.ts'
@@ -42,7 +43,7 @@ const gapMs = 30_000
  */
 export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
   const { store, outbound, clock, log, hasFiles, webhook, holder } = options
-  const stop = new AbortController()
+  const [stop, cut] = [new AbortController(), new AbortController()]
   const withoutGaps = openGaps(store, clock)
   /** The number of the last record that was sent; undefined if another process may be sending. */
   let sent: number | undefined
@@ -62,7 +63,7 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
     const records = await withoutGaps(await store.usageBeyond(sent, batchRecords), sent, now)
     const last = records.at(-1)
     if (!last) return idleMs
-    const posted = await outbound.postTrusted(webhook.url, toRequest(records, webhook), stop.signal)
+    const posted = await outbound.postTrusted(webhook.url, toRequest(records, webhook), cut.signal)
     if (!('status' in posted && isAccepted(posted.status))) return refused(posted)
     failures = 0
     sending.worked()
@@ -102,6 +103,8 @@ export function startUsageEvents(options: UsageEventOptions): AsyncDisposable {
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
+      await waitAtMost(graceMs, running, clock)
+      cut.abort()
       await running
     },
   }

@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, waitAtMost } from '../core/clock.ts'
 import { openOutage } from '../core/outage.ts'
 import { parseRetryAfter } from '../core/retry-after.ts'
 import type { Attributes, EndedSpan, TraceSettings } from '../core/trace.ts'
@@ -85,9 +85,7 @@ export function openExporter(settings: TraceSettings, { log, clock, outbound, in
     async [Symbol.asyncDispose]() {
       isClosing = true
       wake.abort()
-      const ended = new AbortController()
-      await Promise.race([running, clock.sleep(flushMs, ended.signal)])
-      ended.abort()
+      await waitAtMost(flushMs, running, clock)
       giveUp.abort()
     },
   }
