@@ -159,7 +159,7 @@ async function readCounters(query: Query, counters: readonly Counter[]): Promise
   const read = async () => {
     const [, rows] = await Promise.all([
       lockScopes(query, totals.map(scopeOf)),
-      query(readStatement, [JSON.stringify(wanted)]),
+      query(readStatement, [JSON.stringify(wanted), wanted.map(({ scope }) => scope)]),
     ])
     return new Map(rows.map((row) => [counterKey(row as unknown as Counter), Number(row.amount)]))
   }
@@ -179,9 +179,11 @@ function scopeOf({ scope, currency }: Counter) {
   return { scope, currency }
 }
 
+/** For given counters, and their scopes again: see `statementText`. */
 const readStatement = `SELECT spends.scope, spends.currency, spends.period, spends.amount
   FROM json_to_recordset($1) AS wanted (scope text, currency text, period text)
-  JOIN spends ON spends.scope = wanted.scope AND spends.currency = wanted.currency AND spends.period = wanted.period`
+  JOIN spends ON spends.scope = wanted.scope AND spends.currency = wanted.currency AND spends.period = wanted.period
+  WHERE spends.scope = ANY($2)`
 
 const makeStatement = `INSERT INTO spends (scope, currency, period, starts, ends, amount)
   SELECT scope, currency, period, starts, ends, (

@@ -156,10 +156,12 @@ async function readBefore(query: Query, mutations: readonly Mutation[], tasks: B
  * transaction that also locks tasks locks those first.
  */
 export function lockScopes(query: Query, scopes: readonly Row[]): Promise<Row[]> {
-  return query(lockStatement, [JSON.stringify(scopes)])
+  return query(lockStatement, [JSON.stringify(scopes), scopes.map(({ scope }) => scope)])
 }
 
-const lockStatement = `SELECT scope, currency FROM spends WHERE period = 'total' AND (scope, currency) IN (
+/** For given scopes, and these scopes again: see `statementText`. */
+const lockStatement = `SELECT scope, currency FROM spends
+  WHERE period = 'total' AND scope = ANY($2) AND (scope, currency) IN (
     SELECT scope, currency FROM json_to_recordset($1) AS given (scope text, currency text)
   ) ORDER BY scope, currency FOR UPDATE`
 
@@ -170,7 +172,7 @@ const endpointsStatement = 'SELECT id, owner, event_types FROM endpoints WHERE o
 /** One statement for all rows of a shape. Counters come last: other transactions wait for them until the COMMIT. */
 export async function execute(query: Query, writes: readonly Write[]): Promise<void> {
   const shapes = [...Map.groupBy(writes, ({ shape }) => shape)]
-  const run = ([shape, rows]: (typeof shapes)[number]) => query(statementText(shape), [valuesOf(shape, rows)])
+  const run = ([shape, rows]: (typeof shapes)[number]) => query(statementText(shape), valuesOf(shape, rows))
   const [counters, others] = [shapes.filter(isCounter), shapes.filter((one) => !isCounter(one))]
   const scopes = counters.flatMap(([, rows]) => rows.map(({ values: [scope, currency] }) => ({ scope, currency })))
   await Promise.all([
@@ -184,10 +186,12 @@ function isCounter([{ verb }]: [StatementShape, Write[]]): boolean {
   return verb === 'add'
 }
 
-function valuesOf({ verb, columns, table }: StatementShape, writes: readonly Write[]): unknown {
-  if (verb === 'delete') return writes.map(({ values: [key] }) => key)
+function valuesOf({ verb, columns, table }: StatementShape, writes: readonly Write[]): unknown[] {
+  const keys = writes.map(({ values: [key] }) => key)
+  if (verb === 'delete') return [keys]
   const rows = writes.map(({ values }) => Object.fromEntries(columns.map((name, at) => [name, values[at]])))
-  return JSON.stringify(table === 'attempts' ? rows.map(withOperationHash) : rows)
+  const given = JSON.stringify(table === 'attempts' ? rows.map(withOperationHash) : rows)
+  return verb === 'insert' ? [given] : [given, keys]
 }
 
 function statementText({ verb, table, columns, skipsExisting }: StatementShape): string {
@@ -196,9 +200,10 @@ function statementText({ verb, table, columns, skipsExisting }: StatementShape):
   if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ANY($1)`
   const hash = table === 'attempts' && columns.includes('operation') ? ['operation_hash'] : []
   const given = `json_populate_recordset(NULL::${table}, $1)`
+  // With the keys again: PostgreSQL expects a hundred rows from a function, and would read all of a table of some thousands.
   if (verb === 'update')
     return `UPDATE ${table} SET ${[...others, ...hash].map((name) => `${name} = given.${name}`).join(', ')}
-      FROM ${given} AS given WHERE ${table}.${key} = given.${key}`
+      FROM ${given} AS given WHERE ${table}.${key} = given.${key} AND ${table}.${key} = ANY($2)`
   const names = [...columns, ...hash].join(', ')
   const once = skipsExisting ? `ON CONFLICT (${skipsExisting.join(', ')}) DO NOTHING` : ''
   return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${given} ${once}`
@@ -210,6 +215,7 @@ const addStatement = `UPDATE spends SET amount = spends.amount + added.amount FR
     FROM json_to_recordset($1) AS given (scope text, currency text, at bigint, amount bigint)
     JOIN spends ON spends.scope = given.scope AND spends.currency = given.currency
       AND spends.starts <= given.at AND given.at < spends.ends
+    WHERE spends.scope = ANY($2)
     GROUP BY spends.scope, spends.currency, spends.period
   ) AS added
   WHERE spends.scope = added.scope AND spends.currency = added.currency AND spends.period = added.period`
