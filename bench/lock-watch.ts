@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 
-const everyMs = 20
+const everyMs = 50
 
 /** Watches how much of their time the connections of the service spend waiting for locks of others. */
 export async function watchLocks(url: string): Promise<{ end(): Promise<number> }> {

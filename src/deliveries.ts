@@ -19,7 +19,7 @@ type Deliveries = AsyncDisposable
 export function startDeliveries(options: DeliveryOptions): Deliveries {
   const { store, clock } = options
   const [stop, cut] = [new AbortController(), new AbortController()]
-  const bell = openBell(clock, options.roundMs)
+  const bell = openBell(clock, options.rounds)
   const tries = openTries(options, { signal: cut.signal, onEnd: bell.ring })
   const stopListening = store.onNotice(bell.ring)
   const looking = keepLooking(options, { tries, bell, signal: stop.signal })

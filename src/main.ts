@@ -92,8 +92,11 @@ export interface World {
   consoleFolder: string
 }
 
-/** How often a busy process looks for work in a shared database. A new task waits for less than that. */
-const sharedRoundMs = 50
+/**
+ * How often busy processes look for work in a shared database. They share the looks: each looks less often if there are more of
+ * them, or the looks of many would find little, and cost the database as much as the tasks.
+ */
+const sharedRounds = { leastMs: 50, mostMs: 250 }
 
 /** How long the test of an account waits for its provider. */
 const testMs = 15_000
@@ -187,7 +190,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     stack.use(followDeclared(store, declared, { clock, since, log }))
   }
   const since = config.store.kind === 'sqlite' ? clock.now() : 0
-  const healths = openHealths({ store, accounts: accounts.all, clock, log, since })
+  const healths = openHealths({ store, accounts: accounts.all, clock, log, process: identity, since })
   const readFigures = async () => {
     await healths.refresh()
     return store.figures({ accounts: [...accounts.shown.keys()], ...figureLimits })
@@ -274,7 +277,8 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const closings = [app, ...(operatorApp ? [operatorApp] : [])].map((server) => openClosing(server, clock))
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
-  const roundMs = config.store.kind === 'sqlite' ? 0 : sharedRoundMs
+  const { leastMs, mostMs } = sharedRounds
+  const rounds = { leastMs: () => leastMs * healths.processes(), mostMs }
   const common = {
     ...telemetry,
     traces,
@@ -284,7 +288,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     clock,
     random,
     hasFiles: openFilesLeft(clock, log),
-    roundMs,
+    ...(config.store.kind !== 'sqlite' && { rounds }),
   }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent, meter: metrics.tasks }
   const upkeep = { ...common, usageRetentionMs: config.usageRetentionMs }

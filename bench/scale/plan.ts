@@ -119,10 +119,10 @@ interface Claims {
 /** A worker that is not woken looks this often (`src/engine/options.ts`). */
 const idleMs = 1_000
 /**
- * Rounds of a worker that is woken are at least this far apart (`src/main.ts`), and five times as far as one takes, up to
- * five times this (`src/core/bell.ts`).
+ * Rounds of a worker that is woken are this far apart for each worker, and five times as far as one takes, up to the longest
+ * (`src/main.ts`, `src/core/bell.ts`).
  */
-const roundMs = 50
+const [roundMs, longestRoundMs] = [50, 250]
 
 function claimsOf(model: Model, { workers, pooled }: Plan, perSecond: number): Claims {
   const { given, costs } = model
@@ -132,7 +132,7 @@ function claimsOf(model: Model, { workers, pooled }: Plan, perSecond: number): C
   const tripMs = given.tripMs + (given.turnMs * busy) / (1 - busy)
   // A worker is woken by its own runs and, unless a pooler is in between, by the changes of others.
   const rings = (perSecond * demand.runs) / workers + (pooled ? 0 : perSecond * notificationsPerTask)
-  const restMs = Math.min(5 * roundMs, Math.max(roundMs, 5 * (given.thinkMs + tripMs)))
+  const restMs = Math.min(longestRoundMs, Math.max(roundMs * workers, 5 * (given.thinkMs + tripMs)))
   const cycleMs = Math.max(restMs, Math.min(idleMs, 1000 / rings))
   const claimMs = costs.claim.baseMs + costs.claim.taskMs * submits + costs.claim.slotMs * slots + trips * tripMs
   return {

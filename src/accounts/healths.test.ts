@@ -21,9 +21,9 @@ async function openWorld() {
   const data = mkdtempSync(join(folder, 'store-'))
   const store = await openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
   const clock = manualClock(1_000_000)
-  const enter = (names: string[], seen: Store = store) => {
+  const enter = (names: string[], seen: Store = store, process?: string) => {
     const accounts = new Map(names.map((name) => [name, { name, keyVersion: 'k', health: healthy } as AccountView]))
-    return { accounts, ...openHealths({ store: seen, accounts, clock, log, since: 0 }) }
+    return { accounts, ...openHealths({ store: seen, accounts, clock, log, since: 0, ...(process && { process }) }) }
   }
   return { store, clock, enter, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
 }
@@ -76,6 +76,19 @@ it('a process that reports is not gone; after 20 s without a report it is, and s
   assert.deepEqual(gone(), [false, true])
   await learnFor(world, other, 10)
   assert.deepEqual(gone(), [true, true])
+})
+
+it('the processes that reported lately are counted, each once, and at least this one', async () => {
+  await using world = await openWorld()
+  // The other has no account that is local.
+  const [one, other] = [world.enter(['studio@a', 'probe@a', 'p']), world.enter(['p'], world.store, 'b')]
+  const counts = () => [one, other].map(({ processes }) => processes())
+  assert.deepEqual(counts(), [1, 1], 'nothing was read yet')
+  await Promise.all([one.beat(), other.beat(), one.report('p')])
+  await learnFor(world, one, 10, other.beat)
+  assert.deepEqual(counts(), [2, 1])
+  await learnFor(world, one, goneMs / second + 5, one.beat)
+  assert.deepEqual(counts(), [1, 1], 'the other is silent')
 })
 
 it('no process is gone whose reports could not be read: the store was away, or the reader stood still', async () => {

@@ -1,4 +1,12 @@
-import { type AccountHealth, type AccountView, type Healths, isLocalName, type Presence } from '../core/account.ts'
+import {
+  type AccountHealth,
+  type AccountView,
+  type Healths,
+  isLocalName,
+  localName,
+  type Presence,
+  processOf,
+} from '../core/account.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Health, healthy } from '../core/health.ts'
 import { openOutage } from '../core/outage.ts'
@@ -10,6 +18,8 @@ interface HealthsOptions {
   accounts: ReadonlyMap<string, AccountView>
   clock: Clock
   log: Log
+  /** The unique name of this process, if others share the store. */
+  process?: string
   /** Reports from before this time are ignored: a process that starts alone starts with healthy accounts. */
   since: number
 }
@@ -21,7 +31,7 @@ const beatMs = 5_000
 export const goneMs = 20_000
 
 /** Processes that share accounts share their health through the store, where the operator sees it too. */
-export function openHealths({ store, accounts, clock, log, since }: HealthsOptions): Healths & Presence {
+export function openHealths({ store, accounts, clock, log, process, since }: HealthsOptions): Healths & Presence {
   /** The health of each account that was last saved or read, and when. */
   const known = new Map<string, { health: Health; at: number }>()
   const heartbeats = openHeartbeats()
@@ -62,12 +72,19 @@ export function openHealths({ store, accounts, clock, log, since }: HealthsOptio
       const now = clock.now()
       // The clock may have been set back.
       if (Math.abs(now - beatAt) < beatMs) return
-      const own = [...accounts.values()].filter(({ name }) => isLocalName(name))
-      const beats = own.map(({ name, keyVersion, health }) => ({ account: name, keyVersion, health, changedAt: now }))
+      const local = [...accounts.values()].filter(({ name }) => isLocalName(name))
+      const bare = process ? [{ name: localName('', process), keyVersion: '', health: healthy }] : []
+      const beats = (local.length > 0 ? local : bare).map(({ name, keyVersion, health }) => ({
+        account: name,
+        keyVersion,
+        health,
+        changedAt: now,
+      }))
       await Promise.all(beats.map((beat) => store.saveHealth(beat)))
       beatAt = now
     },
     isGone: heartbeats.isGone,
+    processes: heartbeats.processes,
   }
 }
 
@@ -85,5 +102,9 @@ function openHeartbeats() {
       beats = new Map(all.map(({ account, changedAt }) => [account, changedAt]))
     },
     isGone: (account: string) => Math.max(beats.get(account) ?? 0, since) < lastRead - goneMs,
+    processes() {
+      const live = [...beats].filter(([account, at]) => isLocalName(account) && at >= lastRead - goneMs)
+      return Math.max(1, new Set(live.map(([account]) => processOf(account))).size)
+    },
   }
 }

@@ -83,12 +83,17 @@ export interface Healths {
   refresh(): Promise<void>
 }
 
-/** Shows which processes that generate videos themselves are alive. Only processes that work report it. */
+/** Shows which processes are alive. Only processes that work report it. */
 export interface Presence {
-  /** Reports the local accounts of this process as alive, if the last report is old. Throws if it can't be stored. */
+  /**
+   * Reports the local accounts of this process as alive, or its name alone if it has none. Only if the last report is old.
+   * Throws if it can't be stored.
+   */
   beat(): Promise<void>
   /** Whether the process of this local account has not reported for so long that it must be gone. */
   isGone(account: string): boolean
+  /** How many processes reported lately, as far as this one knows; at least one. */
+  processes(): number
 }
 
 /**
@@ -101,4 +106,8 @@ export function localName(account: string, process: string): string {
 
 export function isLocalName(account: string): boolean {
   return account.includes('@')
+}
+
+export function processOf(localName: string): string {
+  return localName.slice(localName.indexOf('@') + 1)
 }

@@ -4,9 +4,11 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { openBell } from './bell.ts'
 import { manualClock } from './clock.fixture.ts'
 
+const rests = { leastMs: () => 50, mostMs: 250 }
+
 it('ends waits at least as far apart as it is told, and the first one after a pause at once', async () => {
   const clock = manualClock(10_000)
-  const bell = openBell(clock, 50)
+  const bell = openBell(clock, rests)
   const ends: number[] = []
   const loop = async () => {
     for (let at = 0; at < 4; at += 1) {
@@ -27,7 +29,7 @@ it('ends waits at least as far apart as it is told, and the first one after a pa
 
 it('loses no ring of a rest', async () => {
   const clock = manualClock(10_000)
-  const bell = openBell(clock, 50)
+  const bell = openBell(clock, rests)
   const { signal } = new AbortController()
   bell.ring()
   await bell.wait(1_000, signal)
@@ -41,7 +43,7 @@ it('loses no ring of a rest', async () => {
 })
 
 it('ends a rest when its signal aborts', async () => {
-  const bell = openBell(manualClock(10_000), 50)
+  const bell = openBell(manualClock(10_000), rests)
   const stop = new AbortController()
   bell.ring()
   await bell.wait(1_000, stop.signal)
@@ -51,13 +53,13 @@ it('ends a rest when its signal aborts', async () => {
   await resting
 })
 
-it('rests longer after long work, up to five times', async () => {
+it('rests longer after long work, up to its limit', async () => {
   const clock = manualClock(10_000)
-  const bell = openBell(clock, 50)
+  const bell = openBell(clock, rests)
   const { signal } = new AbortController()
   bell.ring()
   await bell.wait(1_000, signal)
-  const rests: number[] = []
+  const apart: number[] = []
   for (const workedMs of [0, 20, 100, 400]) {
     const begin = clock.now()
     clock.advance(workedMs)
@@ -67,7 +69,28 @@ it('rests longer after long work, up to five times', async () => {
       await turn()
       isOver = await Promise.race([resting.then(() => true), turn().then(() => false)])
     }
-    rests.push(clock.now() - begin)
+    apart.push(clock.now() - begin)
   }
-  assert.deepEqual(rests, [50, 100, 250, 400])
+  assert.deepEqual(apart, [50, 100, 250, 400])
+})
+
+it('rests as long as it is told at the time', async () => {
+  const clock = manualClock(10_000)
+  let leastMs = 0
+  const bell = openBell(clock, { leastMs: () => leastMs, mostMs: 250 })
+  const { signal } = new AbortController()
+  bell.ring()
+  await bell.wait(1_000, signal)
+  const apart: number[] = []
+  for (leastMs of [50, 200, 500]) {
+    const begin = clock.now()
+    bell.ring()
+    const resting = bell.wait(1_000, signal)
+    for (let isOver = false; !isOver; clock.advance(isOver ? 0 : 10)) {
+      await turn()
+      isOver = await Promise.race([resting.then(() => true), turn().then(() => false)])
+    }
+    apart.push(clock.now() - begin)
+  }
+  assert.deepEqual(apart, [50, 200, 250])
 })

@@ -7,11 +7,14 @@ export interface Bell {
   wait(ms: number, signal: AbortSignal): Promise<void>
 }
 
-/**
- * Two waits end at least `restMs` apart, however often it rings. A ring after a pause ends a wait at once. If the work
- * between two waits takes long, because a database is busy, they end further apart: looking at it less often helps it.
- */
-export function openBell(clock: Clock, restMs = 0): Bell {
+/** How far apart two waits end, however often it rings. A ring after a pause ends a wait at once. */
+export interface Rests {
+  leastMs(): number
+  /** If the work between two waits takes long, because a database is busy: looking at it less often helps it. */
+  readonly mostMs: number
+}
+
+export function openBell(clock: Clock, rests: Rests = noRests): Bell {
   let rung = Promise.withResolvers<void>()
   let endedAt = Number.NEGATIVE_INFINITY
   const rest = async (apartMs: number, signal: AbortSignal) => {
@@ -28,7 +31,7 @@ export function openBell(clock: Clock, restMs = 0): Bell {
     async wait(ms, signal) {
       if (signal.aborted) return
       const workedMs = clock.now() - endedAt
-      const apartMs = Math.min(longest * restMs, Math.max(restMs, longest * workedMs))
+      const apartMs = Math.min(rests.mostMs, Math.max(rests.leastMs(), workShare * workedMs))
       // Not AbortSignal.any: it leaves a trace in each of its signals until it is collected, and a busy bell waits often.
       const wake = new AbortController()
       const end = () => wake.abort(awake)
@@ -41,8 +44,10 @@ export function openBell(clock: Clock, restMs = 0): Bell {
   }
 }
 
-/** The longest rest, in shortest ones. Work takes up to this part of the time. */
-const longest = 5
+const noRests: Rests = { leastMs: () => 0, mostMs: 0 }
+
+/** Work takes up to one part in so many of the time. */
+const workShare = 5
 
 /** A reason costs less than the error that `abort` creates without one. */
 const awake = Symbol('awake')

@@ -1,4 +1,5 @@
 import type { Access } from '../access.ts'
+import type { Rests } from '../core/bell.ts'
 import { type Clock, chance, type Random } from '../core/clock.ts'
 import { openOutage, openOutages } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
@@ -31,8 +32,8 @@ export interface DeliveryOptions {
    * Whether this process can open another connection. If not, nothing is claimed, so that no endpoint is blamed for it.
    */
   hasFiles: () => boolean
-  /** The shortest time between two looks; 0 if it is left out. */
-  roundMs?: number
+  /** The time from one look to the next. None if it is left out. */
+  rounds?: Rests
   /** The deliveries of an owner without a token wait until the token exists again. */
   access: Pick<Access, 'knows'>
   /** Off if it is left out. */

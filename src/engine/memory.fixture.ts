@@ -32,4 +32,5 @@ export const noHealths: Healths & Presence = {
   refresh: async () => {},
   beat: async () => {},
   isGone: () => false,
+  processes: () => 1,
 }

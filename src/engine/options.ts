@@ -1,5 +1,6 @@
 import type { Access } from '../access.ts'
 import type { Healths, Presence } from '../core/account.ts'
+import type { Rests } from '../core/bell.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import type { Traces } from '../core/trace.ts'
 import type { AttemptStore, LeaseStore, TaskStore } from '../stores/store.ts'
@@ -26,10 +27,10 @@ export interface EngineOptions extends Telemetry {
   /** Whether this process can open connections, files and child processes. If not, it claims nothing. */
   hasFiles: () => boolean
   /**
-   * The shortest time from one round of claims to the next. On a database that processes share each round takes several
-   * statements, and every end of a task anywhere would cause one in each process. 0 if it is left out.
+   * The time from one round of claims to the next. On a database that processes share each round takes several statements,
+   * and every end of a task anywhere would cause one in each process. None if it is left out.
    */
-  roundMs?: number
+  rounds?: Rests
   /** Keeps responses that the store can't accept now. */
   spill: Spill
   /** Counts what happens to tasks, if there are metrics. */

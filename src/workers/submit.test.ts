@@ -31,8 +31,9 @@ async function worldOf(provider: Partial<Provider> = {}, account: Partial<Accoun
 
 describe('a submit', () => {
   it('that is accepted runs, with the operation on its attempt', async () => {
-    const { run } = await worldOf({ submit: sends({ operation: { id: 7 } }) })
+    const { run, tools, account } = await worldOf({ submit: sends({ operation: { id: 7 } }) })
     const { after, decision } = await run(queued)
+    assert.equal(tools.keyVersions.get(after?.attempt ?? ''), account.keyVersion, 'a poll need not read the attempt')
     assert.deepEqual([after?.state, after?.attempts, after?.operation], ['running', 1, { id: 7 }])
     assert.equal(factOf(decision)?.state, 'accepted')
     assert.equal(factOf(decision)?.id, after?.attempt)

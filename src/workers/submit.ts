@@ -59,7 +59,9 @@ export const submit: Worker = {
       // It may have been removed, drained or changed while the request was prepared.
       const current = tools.accounts.get(account.name)
       if (!current || !acceptsTasks(current) || current.keyVersion !== account.keyVersion) throw unavailable()
-      return action.commit(change, attempt, isOpen)
+      const committed = await action.commit(change, attempt, isOpen)
+      tools.keyVersions.set(attempt.id, attempt.keyVersion)
+      return committed
     }
     return send({ task, attempt, account, request, tools, signal }, { commit, leave: action.leave })
   },

@@ -1,4 +1,4 @@
-import { type AccountHealth, type AccountView, isLocalName } from '../../core/account.ts'
+import { type AccountHealth, type AccountView, isLocalName, processOf } from '../../core/account.ts'
 import { type Alarm, describeAlarm } from '../../core/alarms.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Figures, tasksByState } from '../../core/figures.ts'
@@ -109,11 +109,11 @@ async function readRows(dependencies: StatusDependencies, stored: Pick<StoredByt
   return { figures, alarms, reports, bytes }
 }
 
-/** Processes report under the names of their local accounts: `studio@NAME`. */
+/** Processes report under the names of their local accounts, `studio@NAME`, or as `@NAME`. */
 function othersIn(reports: readonly AccountHealth[], now: number) {
   const seen = new Map<string, number>()
   for (const { account, changedAt } of reports) {
-    const name = account.slice(account.indexOf('@') + 1)
+    const name = processOf(account)
     if (isLocalName(account) && now - changedAt < seenMs) seen.set(name, Math.max(changedAt, seen.get(name) ?? 0))
   }
   return [...seen].map(([name, at]) => ({ name, last_seen: iso(at), responded: false }))

@@ -47,6 +47,12 @@ const viewStatement = `SELECT ${view}, owner FROM tasks
 /** All reads. */
 export function openReads(database: Database): Reads {
   const query = database.read
+  // Tasks that were claimed together ask together.
+  const readAttempts = openBatches(async (tasks: readonly string[]) => {
+    const text = `SELECT ${attempt} FROM attempts WHERE task = ANY($1) ORDER BY number, opened_at, id`
+    const found = Map.groupBy((await query(text, [tasks])).map(toAttempt), ({ task }) => task)
+    return tasks.map((task) => ({ value: found.get(task) ?? [] }))
+  })
   const readOne = openBatches(async (wanted: readonly { owner: string; id: string }[]) => {
     const rows = await database.readByPlace(viewStatement, [wanted.map(({ id }) => id).join()])
     const found = new Map(rows.map((values) => [values[0], values]))
@@ -132,10 +138,7 @@ export function openReads(database: Database): Reads {
       const [row] = await query(`SELECT ${attempt} FROM attempts WHERE id = $1`, [id])
       return row && toAttempt(row)
     },
-    attempts: async (task) =>
-      (await query(`SELECT ${attempt} FROM attempts WHERE task = $1 ORDER BY number, opened_at, id`, [task])).map(
-        toAttempt,
-      ),
+    attempts: (task) => readAttempts(task),
     async attemptsIn(state, limit, after) {
       const [order, beyond] = state === 'open' ? ['ASC', '>'] : ['DESC', '<']
       const text = `SELECT ${attempt} FROM attempts WHERE state = $1 ${after ? `AND (opened_at, id) ${beyond} ($3, $4)` : ''}
