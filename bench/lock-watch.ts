@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 
+/** Not more often: its queries are part of what the bench measures of the database. */
 const everyMs = 50
 
 /** Watches how much of their time the connections of the service spend waiting for locks of others. */

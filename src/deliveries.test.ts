@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import type { Spacing } from './core/bell.ts'
 import { manualClock } from './core/clock.fixture.ts'
 import { Problem } from './core/problem.ts'
 import { startDeliveries } from './deliveries.ts'
@@ -33,7 +34,12 @@ type Answer = (sent: Sent) => Posted | Promise<Posted>
 /** The loop on a real store, with a network and a clock that the test controls. */
 async function world(
   answer: Answer,
-  { wrap = (store: Store) => store, knows = (_: string): boolean => true, hasFiles = (): boolean => true } = {},
+  {
+    wrap = (store: Store) => store,
+    knows = (_: string): boolean => true,
+    hasFiles = (): boolean => true,
+    spacing = undefined as Spacing | undefined,
+  } = {},
 ) {
   const stack = new AsyncDisposableStack()
   const data = mkdtempSync(join(folder, 'data-'))
@@ -56,6 +62,7 @@ async function world(
     log,
     access: { knows },
     hasFiles,
+    ...(spacing && { spacing }),
   })
   return {
     store,
@@ -190,6 +197,19 @@ it('a host that hangs takes only its own slots', async () => {
   await loop.until(async () => isDelivered(await loop.states(newEndpoint('2').id)))
   assert.equal(loop.posts.filter(({ url }) => url.includes('dead')).length, 8)
   hung.resolve({ error: 'timed_out' })
+})
+
+it('many that wait leave one after the other, however rarely the process looks when it finds little', async () => {
+  let isFull = true
+  const spacing = { leastMs: 50, usualMs: () => 100_000, longestMs: 100_000 }
+  await using loop = await world(() => answered(204), { hasFiles: () => !isFull, spacing })
+  await loop.store.insertEndpoint(newEndpoint('1'), 9)
+  for (let number = 1; number <= 30; number += 1) await loop.end(String(number))
+  isFull = false
+  const begin = loop.clock.now()
+  await loop.until(async () => isDelivered(await loop.states()), 200)
+  const rests = Math.floor((loop.clock.now() - begin) / spacing.usualMs())
+  assert.ok(rests <= 1, `${rests} long rests for 30 deliveries`)
 })
 
 it('deliveries of a removed token wait, and are sent when the token exists again', async () => {

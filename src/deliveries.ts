@@ -19,7 +19,7 @@ type Deliveries = AsyncDisposable
 export function startDeliveries(options: DeliveryOptions): Deliveries {
   const { store, clock } = options
   const [stop, cut] = [new AbortController(), new AbortController()]
-  const bell = openBell(clock, options.rounds)
+  const bell = openBell(clock, options.spacing)
   const tries = openTries(options, { signal: cut.signal, onEnd: bell.ring })
   const stopListening = store.onNotice(bell.ring)
   const looking = keepLooking(options, { tries, bell, signal: stop.signal })
@@ -45,24 +45,28 @@ async function keepLooking(
   const outage = openOutage({ ...options, ...lines })
   while (!signal.aborted) {
     bell.mute()
-    let delay = idleMs
+    let next: Next = { delayMs: idleMs, isMoreLikely: false }
     try {
-      delay = await look(options, tries, rotation)
+      next = await look(options, tries, rotation)
       outage.worked()
     } catch (error) {
       outage.failed({ error })
     }
-    await bell.wait(delay, signal)
+    await bell.wait(next.delayMs, signal, next.isMoreLikely)
   }
 }
 
-/**
- * Starts due deliveries while slots are free. Returns the delay until the next one is due; a try that ends wakes us
- * earlier.
- */
-async function look(options: DeliveryOptions, tries: Tries, rotation: Rotation): Promise<number> {
+interface Next {
+  /** Until the next delivery is due; a try that ends wakes us earlier. */
+  delayMs: number
+  /** As many were due as there were free slots. */
+  isMoreLikely: boolean
+}
+
+/** Starts due deliveries while slots are free. */
+async function look(options: DeliveryOptions, tries: Tries, rotation: Rotation): Promise<Next> {
   const { store, clock, access, hasFiles } = options
-  if (!hasFiles()) return idleMs
+  if (!hasFiles()) return { delayMs: idleMs, isMoreLikely: false }
   const now = clock.now()
   const { endpoints, next } = await store.dueEndpoints(now)
   const known = endpoints.filter(({ owner }) => access.knows(owner))
@@ -79,5 +83,9 @@ async function look(options: DeliveryOptions, tries: Tries, rotation: Rotation):
     rotation.serve(delivery.owner)
     if (endpoint) tries.begin(delivery, endpoint, leaseUntil)
   }
-  return Math.min(idleMs, Math.max(0, (next ?? Number.POSITIVE_INFINITY) - now))
+  const most = claims.reduce((sum, { limit }) => sum + limit, 0)
+  return {
+    delayMs: Math.min(idleMs, Math.max(0, (next ?? Number.POSITIVE_INFINITY) - now)),
+    isMoreLikely: most > 0 && claimed.length === most,
+  }
 }

@@ -25,7 +25,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const { store, clock } = options
   const stop = new AbortController()
   const ended = new AbortController()
-  const bell = openBell(clock, options.rounds)
+  const bell = openBell(clock, options.spacing)
   const replayOnce = openReplay(options)
   await replayOnce().catch((error) => postponeReplay(options, error))
   const lanes = await openLanes(options)

@@ -97,6 +97,22 @@ it('an operator sees no account without a worker, and no account of a worker as 
   assert.equal((await api.fetch(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
 })
 
+it('an operator sees every worker, also one that draws no videos itself', async () => {
+  await using api = await startService({ env: { ...settings('api'), FILMGATE_OPERATOR_TOKEN: operatorToken } })
+  type Status = { processes: { name: string; responded: boolean }[] }
+  const known = new Set((await api.operator<Status>('/status')).processes.map(({ name }) => name))
+  await using _worker = await startService({
+    yaml: 'accounts: { studio: { enabled: false }, fal: { key: k } }',
+    env: settings('worker'),
+  })
+  const added = await until('the worker has reported', async () => {
+    const { processes } = await api.operator<Status>('/status')
+    return processes.find(({ name }) => !known.has(name))
+  })
+  assert.match(added.name, /^[0-9a-f]{12}$/)
+  assert.equal(added.responded, false)
+})
+
 it('says whether it can work, whatever its role, and a worker says nothing else', async () => {
   await using api = await startService({ env: settings('api') })
   await using worker = await startService({ env: settings('worker') })

@@ -119,8 +119,8 @@ interface Claims {
 /** A worker that is not woken looks this often (`src/engine/options.ts`). */
 const idleMs = 1_000
 /**
- * Rounds of a worker that is woken are this far apart for each worker, and five times as far as one takes, up to the longest
- * (`src/main.ts`, `src/core/bell.ts`).
+ * Rounds of a worker that is woken are `roundMs` apart for each worker, or five times as far as a round takes if that is more, up
+ * to `longestRoundMs` (`src/main.ts`, `src/core/bell.ts`).
  */
 const [roundMs, longestRoundMs] = [50, 250]
 

@@ -21,9 +21,9 @@ async function openWorld() {
   const data = mkdtempSync(join(folder, 'store-'))
   const store = await openSqlite({ folder: data, now: 0, onFatal: assert.ifError })
   const clock = manualClock(1_000_000)
-  const enter = (names: string[], seen: Store = store, process?: string) => {
+  const enter = (names: string[], seen: Store = store, process = '') => {
     const accounts = new Map(names.map((name) => [name, { name, keyVersion: 'k', health: healthy } as AccountView]))
-    return { accounts, ...openHealths({ store: seen, accounts, clock, log, since: 0, ...(process && { process }) }) }
+    return { accounts, ...openHealths({ store: seen, accounts, clock, log, process, since: 0 }) }
   }
   return { store, clock, enter, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
 }
@@ -84,6 +84,8 @@ it('the processes that reported lately are counted, each once, and at least this
   const [one, other] = [world.enter(['studio@a', 'probe@a', 'p']), world.enter(['p'], world.store, 'b')]
   const counts = () => [one, other].map(({ processes }) => processes())
   assert.deepEqual(counts(), [1, 1], 'nothing was read yet')
+  // Shared by all, so its health is no sign of a process.
+  accountOf(one, 'p').health = busy
   await Promise.all([one.beat(), other.beat(), one.report('p')])
   await learnFor(world, one, 10, other.beat)
   assert.deepEqual(counts(), [2, 1])

@@ -18,8 +18,8 @@ interface HealthsOptions {
   accounts: ReadonlyMap<string, AccountView>
   clock: Clock
   log: Log
-  /** The unique name of this process, if others share the store. */
-  process?: string
+  /** The unique name of this process; empty if no other shares the store. */
+  process: string
   /** Reports from before this time are ignored: a process that starts alone starts with healthy accounts. */
   since: number
 }
@@ -73,8 +73,8 @@ export function openHealths({ store, accounts, clock, log, process, since }: Hea
       // The clock may have been set back.
       if (Math.abs(now - beatAt) < beatMs) return
       const local = [...accounts.values()].filter(({ name }) => isLocalName(name))
-      const bare = process ? [{ name: localName('', process), keyVersion: '', health: healthy }] : []
-      const beats = (local.length > 0 ? local : bare).map(({ name, keyVersion, health }) => ({
+      const nameOnly = process ? [{ name: localName('', process), keyVersion: '', health: healthy }] : []
+      const beats = (local.length > 0 ? local : nameOnly).map(({ name, keyVersion, health }) => ({
         account: name,
         keyVersion,
         health,
@@ -103,7 +103,7 @@ function openHeartbeats() {
     },
     isGone: (account: string) => Math.max(beats.get(account) ?? 0, since) < lastRead - goneMs,
     processes() {
-      const live = [...beats].filter(([account, at]) => isLocalName(account) && at >= lastRead - goneMs)
+      const live = [...beats].filter(([account, at]) => isLocalName(account) && Math.abs(lastRead - at) <= goneMs)
       return Math.max(1, new Set(live.map(([account]) => processOf(account))).size)
     },
   }

@@ -86,8 +86,8 @@ export interface Healths {
 /** Shows which processes are alive. Only processes that work report it. */
 export interface Presence {
   /**
-   * Reports the local accounts of this process as alive, or its name alone if it has none. Only if the last report is old.
-   * Throws if it can't be stored.
+   * If the last report is old, reports the local accounts of this process as alive, or its name alone if it has none. Throws if
+   * that can't be stored.
    */
   beat(): Promise<void>
   /** Whether the process of this local account has not reported for so long that it must be gone. */

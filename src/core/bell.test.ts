@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { openBell } from './bell.ts'
-import { manualClock } from './clock.fixture.ts'
+import { type Bell, openBell } from './bell.ts'
+import { type ManualClock, manualClock } from './clock.fixture.ts'
 
-const rests = { leastMs: () => 50, mostMs: 250 }
+const spacing = { leastMs: 50, usualMs: () => 50, longestMs: 250 }
 
 it('ends waits at least as far apart as it is told, and the first one after a pause at once', async () => {
   const clock = manualClock(10_000)
-  const bell = openBell(clock, rests)
+  const bell = openBell(clock, spacing)
   const ends: number[] = []
   const loop = async () => {
     for (let at = 0; at < 4; at += 1) {
@@ -29,7 +29,7 @@ it('ends waits at least as far apart as it is told, and the first one after a pa
 
 it('loses no ring of a rest', async () => {
   const clock = manualClock(10_000)
-  const bell = openBell(clock, rests)
+  const bell = openBell(clock, spacing)
   const { signal } = new AbortController()
   bell.ring()
   await bell.wait(1_000, signal)
@@ -43,7 +43,7 @@ it('loses no ring of a rest', async () => {
 })
 
 it('ends a rest when its signal aborts', async () => {
-  const bell = openBell(manualClock(10_000), rests)
+  const bell = openBell(manualClock(10_000), spacing)
   const stop = new AbortController()
   bell.ring()
   await bell.wait(1_000, stop.signal)
@@ -53,44 +53,35 @@ it('ends a rest when its signal aborts', async () => {
   await resting
 })
 
+/** The time from the end of the last wait to the end of this one, with so much work between them. */
+async function apartAfter(workedMs: number, bell: Bell, clock: ManualClock, isShort = false): Promise<number> {
+  const begin = clock.now()
+  clock.advance(workedMs)
+  bell.ring()
+  const waiting = bell.wait(1_000, new AbortController().signal, isShort)
+  for (let isOver = false; !isOver; clock.advance(isOver ? 0 : 10)) {
+    await turn()
+    isOver = await Promise.race([waiting.then(() => true), turn().then(() => false)])
+  }
+  return clock.now() - begin
+}
+
 it('rests longer after long work, up to its limit', async () => {
   const clock = manualClock(10_000)
-  const bell = openBell(clock, rests)
-  const { signal } = new AbortController()
-  bell.ring()
-  await bell.wait(1_000, signal)
+  const bell = openBell(clock, spacing)
+  await apartAfter(0, bell, clock)
   const apart: number[] = []
-  for (const workedMs of [0, 20, 100, 400]) {
-    const begin = clock.now()
-    clock.advance(workedMs)
-    bell.ring()
-    const resting = bell.wait(1_000, signal)
-    for (let isOver = false; !isOver; clock.advance(isOver ? 0 : 10)) {
-      await turn()
-      isOver = await Promise.race([resting.then(() => true), turn().then(() => false)])
-    }
-    apart.push(clock.now() - begin)
-  }
+  for (const workedMs of [0, 20, 100, 400]) apart.push(await apartAfter(workedMs, bell, clock))
   assert.deepEqual(apart, [50, 100, 250, 400])
 })
 
-it('rests as long as it is told at the time', async () => {
+it('rests as long as it is told at the time, up to its limit', async () => {
   const clock = manualClock(10_000)
-  let leastMs = 0
-  const bell = openBell(clock, { leastMs: () => leastMs, mostMs: 250 })
-  const { signal } = new AbortController()
-  bell.ring()
-  await bell.wait(1_000, signal)
+  let usualMs = 0
+  const bell = openBell(clock, { ...spacing, usualMs: () => usualMs })
+  await apartAfter(0, bell, clock)
   const apart: number[] = []
-  for (leastMs of [50, 200, 500]) {
-    const begin = clock.now()
-    bell.ring()
-    const resting = bell.wait(1_000, signal)
-    for (let isOver = false; !isOver; clock.advance(isOver ? 0 : 10)) {
-      await turn()
-      isOver = await Promise.race([resting.then(() => true), turn().then(() => false)])
-    }
-    apart.push(clock.now() - begin)
-  }
+  for (usualMs of [50, 200, 500]) apart.push(await apartAfter(0, bell, clock))
   assert.deepEqual(apart, [50, 200, 250])
+  assert.equal(await apartAfter(0, bell, clock, true), 50, 'there is more to do')
 })

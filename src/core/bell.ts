@@ -4,17 +4,20 @@ import type { Clock } from './clock.ts'
 export interface Bell {
   ring(): void
   mute(): void
-  wait(ms: number, signal: AbortSignal): Promise<void>
+  /** `isShort`: it may end as soon after the last one as any, because there is probably more to do. */
+  wait(ms: number, signal: AbortSignal, isShort?: boolean): Promise<void>
 }
 
 /** How far apart two waits end, however often it rings. A ring after a pause ends a wait at once. */
-export interface Rests {
-  leastMs(): number
-  /** If the work between two waits takes long, because a database is busy: looking at it less often helps it. */
-  readonly mostMs: number
+export interface Spacing {
+  readonly leastMs: number
+  /** Read at each wait. */
+  usualMs(): number
+  /** The limit of `usualMs`, and of the longer time after long work, which spares a busy database. */
+  readonly longestMs: number
 }
 
-export function openBell(clock: Clock, rests: Rests = noRests): Bell {
+export function openBell(clock: Clock, spacing: Spacing = noSpacing): Bell {
   let rung = Promise.withResolvers<void>()
   let endedAt = Number.NEGATIVE_INFINITY
   const rest = async (apartMs: number, signal: AbortSignal) => {
@@ -28,10 +31,11 @@ export function openBell(clock: Clock, rests: Rests = noRests): Bell {
     mute() {
       rung = Promise.withResolvers<void>()
     },
-    async wait(ms, signal) {
+    async wait(ms, signal, isShort = false) {
       if (signal.aborted) return
       const workedMs = clock.now() - endedAt
-      const apartMs = Math.min(rests.mostMs, Math.max(rests.leastMs(), workShare * workedMs))
+      const shortestMs = isShort ? spacing.leastMs : spacing.usualMs()
+      const apartMs = Math.min(spacing.longestMs, Math.max(shortestMs, workFactor * workedMs))
       // Not AbortSignal.any: it leaves a trace in each of its signals until it is collected, and a busy bell waits often.
       const wake = new AbortController()
       const end = () => wake.abort(awake)
@@ -44,10 +48,10 @@ export function openBell(clock: Clock, rests: Rests = noRests): Bell {
   }
 }
 
-const noRests: Rests = { leastMs: () => 0, mostMs: 0 }
+const noSpacing: Spacing = { leastMs: 0, usualMs: () => 0, longestMs: 0 }
 
-/** Work takes up to one part in so many of the time. */
-const workShare = 5
+/** After long work, waits end this many times its length apart. */
+const workFactor = 5
 
 /** A reason costs less than the error that `abort` creates without one. */
 const awake = Symbol('awake')

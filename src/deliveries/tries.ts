@@ -1,5 +1,5 @@
 import type { Access } from '../access.ts'
-import type { Rests } from '../core/bell.ts'
+import type { Spacing } from '../core/bell.ts'
 import { type Clock, chance, type Random } from '../core/clock.ts'
 import { openOutage, openOutages } from '../core/outage.ts'
 import { Problem } from '../core/problem.ts'
@@ -33,7 +33,7 @@ export interface DeliveryOptions {
    */
   hasFiles: () => boolean
   /** The time from one look to the next. None if it is left out. */
-  rounds?: Rests
+  spacing?: Spacing
   /** The deliveries of an owner without a token wait until the token exists again. */
   access: Pick<Access, 'knows'>
   /** Off if it is left out. */

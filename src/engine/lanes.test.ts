@@ -53,7 +53,7 @@ async function startProcess(store: Store, clock: ManualClock, name: string, work
     access: openAccess(),
     unsent: memoryUnsentNotes(),
     hasFiles: () => true,
-    healths: openHealths({ store, accounts, clock, log: quiet, since: 0 }),
+    healths: openHealths({ store, accounts, clock, log: quiet, process: name, since: 0 }),
     tools: { clock, accounts, catalog } as unknown as Tools,
     random: (count) => new Uint8Array(count),
     redact: (text) => text,

@@ -1,6 +1,6 @@
 import type { Access } from '../access.ts'
 import type { Healths, Presence } from '../core/account.ts'
-import type { Rests } from '../core/bell.ts'
+import type { Spacing } from '../core/bell.ts'
 import type { Clock, Random } from '../core/clock.ts'
 import type { Traces } from '../core/trace.ts'
 import type { AttemptStore, LeaseStore, TaskStore } from '../stores/store.ts'
@@ -30,7 +30,7 @@ export interface EngineOptions extends Telemetry {
    * The time from one round of claims to the next. On a database that processes share each round takes several statements,
    * and every end of a task anywhere would cause one in each process. None if it is left out.
    */
-  rounds?: Rests
+  spacing?: Spacing
   /** Keeps responses that the store can't accept now. */
   spill: Spill
   /** Counts what happens to tasks, if there are metrics. */

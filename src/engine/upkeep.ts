@@ -45,7 +45,7 @@ export function startUpkeep({ store, clock, log, usageRetentionMs }: UpkeepOptio
     'old alarms': () => store.trimAlarms(clock.now() - alarmsKeptMs, stepRows),
   }
 
-  /** Each process reports under the names of its own local accounts. */
+  /** Each process that works reports under the names of its local accounts, or under its own. */
   async function trimReports(before: number): Promise<number> {
     const old = (await store.healths()).filter(({ account, changedAt }) => isLocalName(account) && changedAt < before)
     return old.length === 0

@@ -6,12 +6,11 @@ import pg from 'pg'
 import { startPgBouncer } from '../../test/services/pgbouncer.ts'
 import { startPostgres } from '../../test/services/postgres.ts'
 import { columns, deliveryColumns } from '../core/row.ts'
-import { capsAt } from '../core/spend.ts'
-import type { Task, TaskPrice } from '../core/task.ts'
+import type { Task } from '../core/task.ts'
 import { newEndpoint } from './contract/webhooks.ts'
-import { cardOf, decide, factOf, newAttempt, newTask, queueClaim, sent, take } from './contract/world.ts'
+import { cardOf, decide, newTask, queueClaim, sent, take } from './contract/world.ts'
 import { testStore } from './contract.ts'
-import { type Database, openDatabase } from './postgres/database.ts'
+import { openDatabase } from './postgres/database.ts'
 import { queueLock, submitLock } from './postgres/migrate.ts'
 import { openPostgresTransfer } from './postgres/transfer.ts'
 import { openPostgres, type PostgresOptions, type PostgresStore } from './postgres.ts'
@@ -137,6 +136,16 @@ it('what docs/scaling.md copies out is every finished task of that day', async (
   await store.insert(newTask('4', { state: 'completed', createdAt: createdAt + 86_400_000 }))
   const ids = (await database.read(copied)).map(({ id }) => id).sort()
   assert.deepEqual(ids, [newTask('1').id, newTask('2').id])
+})
+
+it("an attempt that was changed by hand and can't be read fails only the reads of its own task", async () => {
+  await wipe()
+  await using store = await openAt(server.url)
+  await using database = await openDatabase(server.url)
+  const [one, two] = [await sent(store, '1', 'a'), await sent(store, '2', 'b')]
+  await database.write((query) => query("UPDATE attempts SET operation = 'not JSON' WHERE id = 'a'"))
+  const [broken, whole] = await Promise.allSettled([one, two].map(({ id }) => store.attempts(id)))
+  assert.deepEqual([broken?.status, whole?.status], ['rejected', 'fulfilled'])
 })
 
 it('the database refuses to change or to remove an entry of the ledger', async () => {
@@ -339,72 +348,6 @@ it('claims as quickly if the statistics of the database are from before many tas
       assert.equal((await store.claimShares(lane, shares, times)).length, 9)
     }, scan)
 })
-
-it('writes without a scan of a table of some thousand rows', async () => {
-  await wipe()
-  await using store = await openAt(server.url)
-  await using database = await openDatabase(server.url)
-  await fillTables(store, database, 3_000)
-  const scans = () =>
-    database.read('SELECT relname, seq_scan::integer AS scans FROM pg_stat_user_tables ORDER BY relname')
-  /** How often each table was scanned by a process that does this. It reports all of its scans when its connections close. */
-  const scansOf = async (work: (store: PostgresStore) => Promise<void>) => {
-    const before = await scans()
-    await using worker = await openAt(server.url)
-    await work(worker)
-    await worker[Symbol.asyncDispose]()
-    const more = (await scans()).map(({ relname, scans }, at) => [relname, Number(scans) - Number(before[at]?.scans)])
-    const large = ['tasks', 'attempts', 'spends', 'deliveries']
-    return Object.fromEntries(more.filter(([name]) => large.includes(String(name))))
-  }
-  const ofStart = await scansOf(async () => {})
-  const ofTasks = await scansOf(async (worker) => {
-    // More than five: from then on a plan is used for all values.
-    for (let number = 1; number <= 8; number += 1) await finishOne(worker, String(number))
-  })
-  assert.deepEqual(ofTasks, ofStart)
-})
-
-const price: TaskPrice = { currency: 'USD', charge: 1, cost: 1, billsFailures: true }
-const spendCaps = (task: Task) => capsAt([{ period: 'total', limit: 1e9, zone: 'UTC' }], task)
-
-/** A task with a price, an endpoint that is told about its end, and so many other rows in each table. */
-async function fillTables(store: PostgresStore, database: Database, rows: number): Promise<void> {
-  const task = newTask('0', { price })
-  await store.insert(task, spendCaps(task))
-  await store.insertEndpoint(newEndpoint('1'), 9)
-  const others = columns.filter((name) => name !== 'id' && name !== 'state').join(', ')
-  await database.write(async (query) => {
-    await query(`INSERT INTO tasks (id, state, ${others})
-      SELECT 'video_' || number, 'running', ${others} FROM tasks, generate_series(1, ${rows}) AS number`)
-    await query(`DELETE FROM tasks WHERE id = '${task.id}'`)
-    await query(`INSERT INTO attempts (id, task, number, account, key_version, upstream_model, opened_at, state)
-      SELECT number, 'video_' || number, 1, 'p', 'k', 'u', 1, 'accepted' FROM generate_series(1, ${rows}) AS number`)
-    await query(`INSERT INTO spends (scope, currency, period, starts, ends, amount)
-      SELECT number, 'USD', 'total', 0, 1, 0 FROM generate_series(1, ${rows}) AS number`)
-    await query(`INSERT INTO deliveries (${deliveryColumns.join(', ')})
-      SELECT 'wh_' || number, '${newEndpoint('1').id}', 'alice', 'evt_1', 'video.completed', 'video_1', 1,
-        'delivered', NULL, 0, 0, 9, '[]' FROM generate_series(1, ${rows}) AS number`)
-    await query('ANALYZE')
-  }, 60_000)
-}
-
-/** A task from its submit to the delivery of its end. */
-async function finishOne(store: PostgresStore, number: string): Promise<void> {
-  const task = newTask(number, { price })
-  await store.insert(task, spendCaps(task))
-  const [claimed] = await take(store, { limit: 1 })
-  const held: Task = { ...(claimed as Task), state: 'held', attempt: `a${number}`, attempts: 1 }
-  assert.ok(await store.record({ task: held, opened: newAttempt(`a${number}`, held), keepsLease: true }))
-  const fact = factOf(`a${number}`, 'accepted', `op ${number}`)
-  const running = decide(held, { state: 'running', operation: `op ${number}` }, { fact, keepsLease: true })
-  assert.ok(await store.record(running))
-  const end = { state: 'completed', completedAt: 20, expiresAt: 30, dueAt: store.clock.now() + 1e9 } as const
-  assert.ok(await store.record(decide(running.task, end)))
-  const now = store.clock.now()
-  const [delivery] = await store.claimDeliveries([{ endpoint: newEndpoint('1').id, limit: 1 }], now, now + 1e6)
-  assert.ok(delivery && (await store.recordDelivery({ ...delivery, state: 'delivered', dueAt: null, endedAt: 30 })))
-}
 
 it('counts for metrics up to its limits, also with statistics from before many tasks came', async () => {
   await wipe()

@@ -67,9 +67,9 @@ export const OperatorStatus = shape('The whole service on one screen.', {
   stored_bytes: orNull(count('How many bytes are stored; null if the database does not respond.')),
   bucket_limit: orNull(count('FILMGATE_BUCKET_LIMIT; null if there is no limit.')),
   processes: listOf(
-    'The process that responded, and others that have reported within a minute that they generate videos themselves.',
+    'The process that responded, and others that work and have reported within a minute.',
     shape('A process.', {
-      name: text('Its machine, or the name that it has in accounts such as `studio@NAME`.'),
+      name: text('Its machine, or its own name, as in `studio@NAME`, if several processes share the database.'),
       last_seen: time('When it last reported.'),
       responded: flag('Whether it is the one that responded.'),
     }),

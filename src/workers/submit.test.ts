@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { working } from '../core/health.ts'
 import { Problem } from '../core/problem.ts'
+import type { Task } from '../core/task.ts'
 import { holdMs, leaseMs, settleMs } from '../core/timing.ts'
 import type { Upstream } from '../outbound.ts'
 import type { Call, Found, Provider } from '../providers/provider.ts'
 import { newTask } from '../stores/contract.ts'
 import { found, makeWorld, openAttempt, sends } from './contract.ts'
 import { submit } from './submit.ts'
-import type { Account, Decision } from './worker.ts'
+import { type Account, type Decision, keyOf } from './worker.ts'
 
 const queued = newTask('1', { account: 'p' })
 const held = newTask('1', { account: 'p', state: 'held', attempt: 'att_1', attempts: 1 })
@@ -31,12 +32,18 @@ async function worldOf(provider: Partial<Provider> = {}, account: Partial<Accoun
 
 describe('a submit', () => {
   it('that is accepted runs, with the operation on its attempt', async () => {
-    const { run, tools, account } = await worldOf({ submit: sends({ operation: { id: 7 } }) })
+    const { run } = await worldOf({ submit: sends({ operation: { id: 7 } }) })
     const { after, decision } = await run(queued)
-    assert.equal(tools.keyVersions.get(after?.attempt ?? ''), account.keyVersion, 'a poll need not read the attempt')
     assert.deepEqual([after?.state, after?.attempts, after?.operation], ['running', 1, { id: 7 }])
     assert.equal(factOf(decision)?.state, 'accepted')
     assert.equal(factOf(decision)?.id, after?.attempt)
+  })
+
+  it('that was sent needs no read of its attempt when it is polled', async () => {
+    const { run, tools, account } = await worldOf({ submit: sends({ operation: 'op' }) })
+    const { after } = await run(queued)
+    const read = () => assert.fail('the attempt was read')
+    assert.deepEqual(await keyOf(after as Task, tools, { attempts: read }), { keyVersion: account.keyVersion })
   })
 
   it('that can not be sent opens no attempt, goes to the next route at once, and to the first again after a while', async () => {

@@ -115,7 +115,7 @@ export interface Tools {
   accounts: ReadonlyMap<string, Account>
   /** How long the last tasks of each card took, in milliseconds, oldest first. */
   durations: Map<string, number[]>
-  /** The key version of attempts that were sent or read last, without those whose video is stored. It never changes. */
+  /** The key version of attempts that were sent or read last, without those whose video was stored here. It never changes. */
   keyVersions: Bounded<string>
   /** A folder for files that need not survive the process. */
   scratch: string
@@ -225,7 +225,10 @@ export async function attemptOf(task: Task, action: Pick<Action, 'attempts'>): P
   return (await action.attempts()).find(({ id }) => id === task.attempt)
 }
 
-/** With which key the current attempt was sent. Read once, and not by the process that sent it: a task is polled every few seconds. */
+/**
+ * With which key the current attempt was sent. A process that did not send it reads it once: a task is polled every few
+ * seconds.
+ */
 export async function keyOf(
   task: Task,
   { keyVersions }: Pick<Tools, 'keyVersions'>,

@@ -24,6 +24,19 @@ function testOpened(world: StoreWorld): void {
     assert.equal(await store.attempt('b'), undefined)
   })
 
+  it('reads the attempts of each task in their order, also of several tasks at once', async () => {
+    await using store = await fresh(world)
+    const one = await sent(store, '1', 'a')
+    const two = await sent(store, '2', 'b')
+    const again = decide(one, { attempt: 'c', attempts: 2 })
+    assert.ok(await store.record({ ...again, opened: newAttempt('c', again.task, { number: 2 }), keepsLease: true }))
+    const found = await Promise.all([one, two, newTask('3'), one].map(({ id }) => store.attempts(id)))
+    assert.deepEqual(
+      found.map((attempts) => attempts.map(({ id }) => id)),
+      [['a', 'c'], ['b'], [], ['a', 'c']],
+    )
+  })
+
   it('opens no attempt for a process that lost the lease', async () => {
     await using store = await fresh(world)
     const task = await taken(store, '1')

@@ -8,7 +8,7 @@ import { CommitUnknown, isConflict, isUnavailable } from './failures.ts'
 import { insertStatement } from './inserts.ts'
 import { submitLock } from './migrate.ts'
 import { execute, lockScopes } from './mutations.ts'
-import { aloneMs, type Query } from './session.ts'
+import { aloneMs, anyOf, type Query } from './session.ts'
 
 /** A new task that a limit of its owner may not allow. */
 type Submit = Admission & { task: Task }
@@ -179,11 +179,10 @@ function scopeOf({ scope, currency }: Counter) {
   return { scope, currency }
 }
 
-/** For given counters, and their scopes again: see `statementText`. */
 const readStatement = `SELECT spends.scope, spends.currency, spends.period, spends.amount
   FROM json_to_recordset($1) AS wanted (scope text, currency text, period text)
   JOIN spends ON spends.scope = wanted.scope AND spends.currency = wanted.currency AND spends.period = wanted.period
-  WHERE spends.scope = ANY($2)`
+  WHERE spends.scope = ${anyOf('$2')}`
 
 const makeStatement = `INSERT INTO spends (scope, currency, period, starts, ends, amount)
   SELECT scope, currency, period, starts, ends, (

@@ -7,7 +7,7 @@ import type { Json } from '../../core/task.ts'
 import { type ItemResult, openBatches, runEach } from './batch.ts'
 import type { Database } from './database.ts'
 import { CommitUnknown, isConflict, isUnavailable } from './failures.ts'
-import { aloneMs, type Query } from './session.ts'
+import { aloneMs, anyOf, type Query } from './session.ts'
 
 /**
  * Changes of tasks, many in one transaction. Returns whether each of them was applied. A deletion is a transaction of
@@ -159,15 +159,14 @@ export function lockScopes(query: Query, scopes: readonly Row[]): Promise<Row[]>
   return query(lockStatement, [JSON.stringify(scopes), scopes.map(({ scope }) => scope)])
 }
 
-/** For given scopes, and these scopes again: see `statementText`. */
 const lockStatement = `SELECT scope, currency FROM spends
-  WHERE period = 'total' AND scope = ANY($2) AND (scope, currency) IN (
+  WHERE period = 'total' AND scope = ${anyOf('$2')} AND (scope, currency) IN (
     SELECT scope, currency FROM json_to_recordset($1) AS given (scope text, currency text)
   ) ORDER BY scope, currency FOR UPDATE`
 
 const attemptsStatement = `SELECT ${attemptColumns.join(', ')} FROM attempts WHERE id = ANY($1) OR task = ANY($2) ORDER BY id`
 
-const endpointsStatement = 'SELECT id, owner, event_types FROM endpoints WHERE owner = ANY($1) AND disabled_at IS NULL'
+const endpointsStatement = `SELECT id, owner, event_types FROM endpoints WHERE owner = ${anyOf('$1')} AND disabled_at IS NULL`
 
 /** One statement for all rows of a shape. Counters come last: other transactions wait for them until the COMMIT. */
 export async function execute(query: Query, writes: readonly Write[]): Promise<void> {
@@ -197,13 +196,12 @@ function valuesOf({ verb, columns, table }: StatementShape, writes: readonly Wri
 function statementText({ verb, table, columns, skipsExisting }: StatementShape): string {
   const [key, ...others] = columns
   if (verb === 'add') return addStatement
-  if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ANY($1)`
+  if (verb === 'delete') return `DELETE FROM ${table} WHERE ${key} = ${anyOf('$1')}`
   const hash = table === 'attempts' && columns.includes('operation') ? ['operation_hash'] : []
   const given = `json_populate_recordset(NULL::${table}, $1)`
-  // With the keys again: PostgreSQL expects a hundred rows from a function, and would read all of a table of some thousands.
   if (verb === 'update')
     return `UPDATE ${table} SET ${[...others, ...hash].map((name) => `${name} = given.${name}`).join(', ')}
-      FROM ${given} AS given WHERE ${table}.${key} = given.${key} AND ${table}.${key} = ANY($2)`
+      FROM ${given} AS given WHERE ${table}.${key} = given.${key} AND ${table}.${key} = ${anyOf('$2')}`
   const names = [...columns, ...hash].join(', ')
   const once = skipsExisting ? `ON CONFLICT (${skipsExisting.join(', ')}) DO NOTHING` : ''
   return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${given} ${once}`
@@ -215,7 +213,7 @@ const addStatement = `UPDATE spends SET amount = spends.amount + added.amount FR
     FROM json_to_recordset($1) AS given (scope text, currency text, at bigint, amount bigint)
     JOIN spends ON spends.scope = given.scope AND spends.currency = given.currency
       AND spends.starts <= given.at AND given.at < spends.ends
-    WHERE spends.scope = ANY($2)
+    WHERE spends.scope = ${anyOf('$2')}
     GROUP BY spends.scope, spends.currency, spends.period
   ) AS added
   WHERE spends.scope = added.scope AND spends.currency = added.currency AND spends.period = added.period`

@@ -25,11 +25,11 @@ import { type SearchDialect, searchTasks } from '../search.ts'
 import type { Lane, Store } from '../store.ts'
 import { type Filter, searchWindows, type Window } from '../window.ts'
 import { queuedStatement } from './admissions.ts'
-import { openBatches } from './batch.ts'
+import { type ItemResult, openBatches } from './batch.ts'
 import { byTime, lanes } from './claims.ts'
 import type { Database } from './database.ts'
 import { operationHash } from './mutations.ts'
-import type { Query } from './session.ts'
+import { anyOf, type Query } from './session.ts'
 
 type Reads = Pick<Store, 'notices' | 'noticesOf' | 'noticeRange' | 'findByKey' | 'usedSlots' | 'unfinishedOf'> &
   Pick<Store, 'list' | 'search' | 'repeats' | 'find' | 'nextDue' | 'attempt' | 'attempts' | 'attemptsIn'> &
@@ -44,14 +44,23 @@ const notice = `SELECT number, ${noticeColumns.join(', ')} FROM notices`
 const viewStatement = `SELECT ${view}, owner FROM tasks
   WHERE id = ANY(string_to_array($1, ',')) AND deleted_at IS NULL`
 
+/** A row that can't be read, after a change by hand, fails only its own item. */
+function readable<Result>(read: () => Result): ItemResult<Result> {
+  try {
+    return { value: read() }
+  } catch (error) {
+    return { error }
+  }
+}
+
 /** All reads. */
 export function openReads(database: Database): Reads {
   const query = database.read
-  // Tasks that were claimed together ask together.
+  // Runs that a claim begins at once read their attempts at the same time.
   const readAttempts = openBatches(async (tasks: readonly string[]) => {
-    const text = `SELECT ${attempt} FROM attempts WHERE task = ANY($1) ORDER BY number, opened_at, id`
-    const found = Map.groupBy((await query(text, [tasks])).map(toAttempt), ({ task }) => task)
-    return tasks.map((task) => ({ value: found.get(task) ?? [] }))
+    const text = `SELECT ${attempt} FROM attempts WHERE task = ${anyOf('$1')} ORDER BY number, opened_at, id`
+    const found = Map.groupBy(await query(text, [tasks]), ({ task }) => task)
+    return tasks.map((task) => readable(() => (found.get(task) ?? []).map(toAttempt)))
   })
   const readOne = openBatches(async (wanted: readonly { owner: string; id: string }[]) => {
     const rows = await database.readByPlace(viewStatement, [wanted.map(({ id }) => id).join()])

@@ -97,6 +97,13 @@ async function send<Found = Row>(client: PoolClient, statement: Statement): Prom
   return (await client.query(query)).rows as Found[]
 }
 
+/**
+ * One of an array of keys, for a statement that PostgreSQL should plan once for all lengths, and for rows found by an index. If it
+ * sees the length, it plans a short array anew each time. Of JSON it expects a hundred rows, and reads the whole of a table of some
+ * thousand rows: a statement that joins JSON gets the keys again.
+ */
+export const anyOf = (place: string) => `ANY(ARRAY(SELECT unnest(${place}::text[])))`
+
 /** Names of prepared statements. There are few, and none selects `*`: a newer schema must not change their columns. */
 const names = new Map<string, string>()
 

@@ -14,6 +14,7 @@ import { due } from './clock.ts'
 import type { Database } from './database.ts'
 import { CommitUnknown } from './failures.ts'
 import { endpointLock } from './migrate.ts'
+import { anyOf } from './session.ts'
 
 /** Many deliveries may wait. */
 const longMs = 60_000
@@ -165,12 +166,11 @@ const claimStatement = `UPDATE deliveries SET fence = fence + 1, leased = true, 
     ) AS head
   )) RETURNING ${deliveryNames}`
 
-/** For outcomes, and their ids again: PostgreSQL expects a hundred rows from a function. */
 const recordStatement = `UPDATE deliveries SET state = made.state, due_at = made.due_at, tries = made.tries,
     ended_at = made.ended_at, log = made.log, leased = false
   FROM json_populate_recordset(NULL::deliveries, $1) AS made
   WHERE deliveries.id = made.id AND deliveries.fence = made.fence AND deliveries.leased
-    AND deliveries.id = ANY($2) RETURNING deliveries.id`
+    AND deliveries.id = ${anyOf('$2')} RETURNING deliveries.id`
 
 async function recordAll(database: Database, outcomes: readonly DeliveryOutcome[]) {
   const rows = await database.run(recordStatement, [
