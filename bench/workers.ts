@@ -19,7 +19,7 @@ interface WorkersBench {
   url: string
   folder: string
   rounds: number
-  /** How many tasks one worker works off in each round; several workers work off twice as many. */
+  /** How many tasks each worker works off in each round: as many for one as for several, because a process gets faster for long. */
   tasks: number
   /** The path of a real video: the others are tiny, so that they cost little beside the work of the service. */
   film: string
@@ -75,7 +75,7 @@ const owners = 50
 /** So little that database, provider and bucket have what they need beside four such workers. */
 const quarter = 0.25
 /** Decoding a real video costs as much as a hundred tasks. */
-const filmShare = 1 / 10
+const filmShare = 1 / 20
 /** How long a job of the provider takes if polls are counted: dozens of polls, at a cadence of 100 ms. */
 const slowMs = 6_000
 
@@ -83,7 +83,7 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
   await using stack = new AsyncDisposableStack()
   const world = await openWorld(bench, stack)
   const before = await countRows(world.client)
-  const all = await runInTurn(world, (count) => bench.tasks * Math.min(count, 2))
+  const all = await runInTurn(world, (count) => bench.tasks * count)
   const [created, after] = [world.created, await countRows(world.client)]
   const quick = all[1] ?? []
   const task = { ...costOf(quick), polls: median(quick.map(({ polls }) => polls)) }
@@ -97,7 +97,7 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
   const small = canLimitCpu() ? await runInTurn(limited, (count) => (bench.tasks / 2) * count) : {}
   await world.simulator[Symbol.asyncDispose]()
   const films = await openFilms({ ...world, created: limited.created }, stack)
-  const withFilms = await runInTurn(films, () => bench.tasks * filmShare)
+  const withFilms = await runInTurn(films, (count) => bench.tasks * filmShare * count)
   const film = { ...costOf(withFilms[1] ?? []), bytes: statSync(bench.film).size }
   const costs = { perSecond, task, poll, film, rows, bytes }
   const counted = [
@@ -125,13 +125,13 @@ async function openWorld(bench: WorkersBench, stack: AsyncDisposableStack): Prom
   stack.defer(() => client.end())
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
   const s3 = stack.use(await startS3())
-  const world = { ...bench, client, postmaster: parentOf(rows[0]?.pid ?? 0), s3, created: 0, warmUp: 400 }
+  const world = { ...bench, client, postmaster: parentOf(rows[0]?.pid ?? 0), s3, created: 0, warmUp: 1_000 }
   return { ...world, ...(await openProvider(bench.folder, stack)) }
 }
 
 /** The same with a provider whose videos are real ones. */
 async function openFilms(world: World, stack: AsyncDisposableStack): Promise<World> {
-  return { ...world, ...(await openProvider(world.folder, stack, world.film)), warmUp: 4 }
+  return { ...world, ...(await openProvider(world.folder, stack, world.film)), warmUp: 10 }
 }
 
 async function openProvider(folder: string, stack: AsyncDisposableStack, film?: string) {
