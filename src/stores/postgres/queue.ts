@@ -74,9 +74,11 @@ async function openCards(query: Query, { cards, now }: QueueClaim, full: Readonl
   return possible.filter((card) => queued.has(card.card) && (queued.get(card.card) || free.has(card)))
 }
 
-const queuedStatement = `SELECT card, EXISTS (SELECT FROM tasks WHERE ${leftBehind('$2')}) AS "isLeft"
-  FROM unnest($1::text[]) AS asked (card)
-  WHERE EXISTS (SELECT FROM tasks WHERE state = 'queued' AND tasks.card = asked.card COLLATE "C")`
+/** Not `EXISTS` for the cards: PostgreSQL makes a join of it, and reads the whole queue if it expects few tasks there. */
+const queuedStatement = `SELECT asked.card, EXISTS (SELECT FROM tasks WHERE ${leftBehind('$2')}) AS "isLeft"
+  FROM unnest($1::text[]) AS asked (card), LATERAL (
+    SELECT FROM tasks WHERE state = 'queued' AND tasks.card = asked.card COLLATE "C" ORDER BY card, owner LIMIT 1
+  ) AS first`
 
 function accountCaps(cards: readonly QueueCard[]): Map<string, number> {
   return new Map(

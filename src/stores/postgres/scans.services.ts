@@ -41,6 +41,35 @@ it('writes without a scan of a table of some thousand rows', async () => {
   assert.deepEqual(ofTasks, ofStart)
 })
 
+it('claims without a read of the whole queue, also when PostgreSQL expects it to be short', async () => {
+  {
+    await using store = await openStore()
+    await using database = await openDatabase(server.url)
+    await database.write((query) => query('ANALYZE tasks'))
+    await fillQueue(store, database, 3_000)
+  }
+  const read = await queueReadsOf(async (store) => {
+    for (let number = 1; number <= 8; number += 1) assert.equal((await take(store, { limit: 1 })).length, 1)
+  })
+  assert.ok(read < 1_000, `${read} entries for eight tasks`)
+})
+
+/** How many entries of the index of the queue are read by a process that does this. */
+async function queueReadsOf(work: (store: PostgresStore) => Promise<void>): Promise<number> {
+  await using database = await openDatabase(server.url)
+  const read = async () => {
+    const text = "SELECT idx_tup_read::integer AS entries FROM pg_stat_user_indexes WHERE indexrelname = 'tasks_queue'"
+    const [row] = await database.read(text)
+    return Number(row?.entries)
+  }
+  const before = await read()
+  {
+    await using store = await openStore()
+    await work(store)
+  }
+  return (await read()) - before
+}
+
 /** How often each large table was scanned by a process that does this. */
 async function scansOf(work: (store: PostgresStore) => Promise<void>): Promise<Record<string, number>> {
   await using database = await openDatabase(server.url)
@@ -80,6 +109,16 @@ async function fillTables(store: PostgresStore, database: Database, rows: number
         'delivered', NULL, 0, 0, 9, '[]' FROM generate_series(1, ${rows}) AS number`)
     await query('ANALYZE')
   }, 60_000)
+}
+
+async function fillQueue(store: PostgresStore, database: Database, rows: number): Promise<void> {
+  const task = newTask('queue')
+  await store.insert(task)
+  const others = columns.filter((name) => name !== 'id').join(', ')
+  await database.write((query) =>
+    query(`INSERT INTO tasks (id, ${others})
+    SELECT '${task.id}' || number, ${others} FROM tasks, generate_series(1, ${rows}) AS number WHERE id = '${task.id}'`),
+  )
 }
 
 /** A task from its submit to the delivery of its end. */
