@@ -199,17 +199,45 @@ it('a host that hangs takes only its own slots', async () => {
   hung.resolve({ error: 'timed_out' })
 })
 
-it('many that wait leave one after the other, however rarely the process looks when it finds little', async () => {
+const rarely: Spacing = { leastMs: 50, usualMs: () => 100_000, longestMs: 100_000 }
+
+it('many that wait leave one after the other, beside an endpoint with few, however rarely the process looks otherwise', async () => {
   let isFull = true
-  const spacing = { leastMs: 50, usualMs: () => 100_000, longestMs: 100_000 }
-  await using loop = await world(() => answered(204), { hasFiles: () => !isFull, spacing })
+  await using loop = await world(() => answered(204), { hasFiles: () => !isFull, spacing: rarely })
   await loop.store.insertEndpoint(newEndpoint('1'), 9)
+  await loop.store.insertEndpoint(newEndpoint('2', { owner: 'bob', url: 'https://other.test/' }), 9)
   for (let number = 1; number <= 30; number += 1) await loop.end(String(number))
+  await loop.end('99', 'bob')
   isFull = false
   const begin = loop.clock.now()
   await loop.until(async () => isDelivered(await loop.states()), 200)
-  const rests = Math.floor((loop.clock.now() - begin) / spacing.usualMs())
+  const rests = Math.floor((loop.clock.now() - begin) / rarely.usualMs())
   assert.ok(rests <= 1, `${rests} long rests for 30 deliveries`)
+})
+
+it('deliveries that found no free slot leave when there is one, however rarely the process looks otherwise', async () => {
+  let looks = 0
+  const wrap = (store: Store): Store => ({
+    ...store,
+    dueEndpoints(now) {
+      looks += 1
+      return store.dueEndpoints(now)
+    },
+  })
+  let isFull = true
+  const hung = Promise.withResolvers<Posted>()
+  await using loop = await world(() => hung.promise, { wrap, hasFiles: () => !isFull, spacing: rarely })
+  await loop.store.insertEndpoint(newEndpoint('1'), 9)
+  for (let number = 1; number <= 16; number += 1) await loop.end(String(number))
+  isFull = false
+  await loop.until(() => loop.posts.length === 8, 200)
+  const before = looks
+  await loop.end('99', 'bob')
+  await loop.until(() => looks > before, 10)
+  const begin = loop.clock.now()
+  hung.resolve(answered(204))
+  await loop.until(async () => isDelivered(await loop.states()), 10)
+  assert.ok(loop.clock.now() - begin < rarely.usualMs(), 'it rested for long')
 })
 
 it('deliveries of a removed token wait, and are sent when the token exists again', async () => {

@@ -45,28 +45,28 @@ async function keepLooking(
   const outage = openOutage({ ...options, ...lines })
   while (!signal.aborted) {
     bell.mute()
-    let next: Next = { delayMs: idleMs, isMoreLikely: false }
+    let next: Next = { delayMs: idleMs, hasBacklog: false }
     try {
       next = await look(options, tries, rotation)
       outage.worked()
     } catch (error) {
       outage.failed({ error })
     }
-    await bell.wait(next.delayMs, signal, next.isMoreLikely)
+    await bell.wait(next.delayMs, signal, next.hasBacklog)
   }
 }
 
 interface Next {
   /** Until the next delivery is due; a try that ends wakes us earlier. */
   delayMs: number
-  /** As many were due as there were free slots. */
-  isMoreLikely: boolean
+  /** An endpoint has probably more that is due: it got all that its slots allowed, or had no free slot. */
+  hasBacklog: boolean
 }
 
 /** Starts due deliveries while slots are free. */
 async function look(options: DeliveryOptions, tries: Tries, rotation: Rotation): Promise<Next> {
   const { store, clock, access, hasFiles } = options
-  if (!hasFiles()) return { delayMs: idleMs, isMoreLikely: false }
+  if (!hasFiles()) return { delayMs: idleMs, hasBacklog: false }
   const now = clock.now()
   const { endpoints, next } = await store.dueEndpoints(now)
   const known = endpoints.filter(({ owner }) => access.knows(owner))
@@ -83,9 +83,10 @@ async function look(options: DeliveryOptions, tries: Tries, rotation: Rotation):
     rotation.serve(delivery.owner)
     if (endpoint) tries.begin(delivery, endpoint, leaseUntil)
   }
-  const most = claims.reduce((sum, { limit }) => sum + limit, 0)
+  const begun = Map.groupBy(claimed, ({ endpoint }) => endpoint)
+  const limits = new Map(claims.map(({ endpoint, limit }) => [endpoint, limit]))
   return {
     delayMs: Math.min(idleMs, Math.max(0, (next ?? Number.POSITIVE_INFINITY) - now)),
-    isMoreLikely: most > 0 && claimed.length === most,
+    hasBacklog: waiting.some(({ id }) => (begun.get(id)?.length ?? 0) === (limits.get(id) ?? 0)),
   }
 }

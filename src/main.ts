@@ -23,8 +23,9 @@ import type { Config } from './config.ts'
 import { type Console, openConsole } from './console/console.ts'
 import { findConsoleFiles } from './console/files.ts'
 import type { AlarmKind } from './core/alarms.ts'
+import { sharedSpacing } from './core/bell.ts'
 import { openBounded } from './core/bounded.ts'
-import { type Clock, chance, type Random } from './core/clock.ts'
+import type { Clock, Random } from './core/clock.ts'
 import { figureLimits } from './core/figures.ts'
 import { messageOf } from './core/problem.ts'
 import type { StorageFault } from './core/storage-fault.ts'
@@ -91,12 +92,6 @@ export interface World {
   /** The built console. */
   consoleFolder: string
 }
-
-/**
- * The time between two looks of a busy process at a shared database: on average `leastMs` for each process that works, up to
- * `longestMs`. Without that, the looks of several would each find little, and cost the database as much as the tasks.
- */
-const sharedSpacing = { leastMs: 50, longestMs: 250 }
 
 /** How long the test of an account waits for its provider. */
 const testMs = 15_000
@@ -277,10 +272,6 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
   const closings = [app, ...(operatorApp ? [operatorApp] : [])].map((server) => openClosing(server, clock))
   const spill = openSpill(folder.spill, (file) => log.error("a spilled response can't be read", { file }))
   const unsent = stack.use(openUnsentNotes(folder.unsent))
-  const { leastMs, longestMs } = sharedSpacing
-  // At random, because a message of the database wakes all processes at the same moment.
-  const usualMs = () => leastMs * (1 + 2 * (healths.processes() - 1) * chance(random))
-  const spacing = { leastMs, usualMs, longestMs }
   const common = {
     ...telemetry,
     traces,
@@ -290,7 +281,7 @@ export async function start(given: Config, changes: Partial<World> = {}): Promis
     clock,
     random,
     hasFiles: openFilesLeft(clock, log),
-    ...(isShared && { spacing }),
+    ...(isShared && { spacing: sharedSpacing(healths.processes, random) }),
   }
   const engine = { ...common, workers, discard, rehome, tools, healths, spill, unsent, meter: metrics.tasks }
   const upkeep = { ...common, usageRetentionMs: config.usageRetentionMs }

@@ -119,10 +119,10 @@ interface Claims {
 /** A worker that is not woken looks this often (`src/engine/options.ts`). */
 const idleMs = 1_000
 /**
- * Rounds of a worker that is woken are `roundMs` apart for each worker, or five times as far as a round takes if that is more, up
- * to `longestRoundMs` (`src/main.ts`, `src/core/bell.ts`).
+ * Rounds of a worker that is woken are on average `roundMs` × workers apart, up to `longestMeanMs`; or five times as far as a
+ * round takes if that is more, up to `longestRoundMs` (`src/core/bell.ts`).
  */
-const [roundMs, longestRoundMs] = [50, 250]
+const [roundMs, longestMeanMs, longestRoundMs] = [50, 200, 250]
 
 function claimsOf(model: Model, { workers, pooled }: Plan, perSecond: number): Claims {
   const { given, costs } = model
@@ -132,7 +132,8 @@ function claimsOf(model: Model, { workers, pooled }: Plan, perSecond: number): C
   const tripMs = given.tripMs + (given.turnMs * busy) / (1 - busy)
   // A worker is woken by its own runs and, unless a pooler is in between, by the changes of others.
   const rings = (perSecond * demand.runs) / workers + (pooled ? 0 : perSecond * notificationsPerTask)
-  const restMs = Math.min(longestRoundMs, Math.max(roundMs * workers, 5 * (given.thinkMs + tripMs)))
+  const usualMs = Math.min(longestMeanMs, roundMs * workers)
+  const restMs = Math.min(longestRoundMs, Math.max(usualMs, 5 * (given.thinkMs + tripMs)))
   const cycleMs = Math.max(restMs, Math.min(idleMs, 1000 / rings))
   const claimMs = costs.claim.baseMs + costs.claim.taskMs * submits + costs.claim.slotMs * slots + trips * tripMs
   return {

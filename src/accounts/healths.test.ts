@@ -78,7 +78,7 @@ it('a process that reports is not gone; after 20 s without a report it is, and s
   assert.deepEqual(gone(), [true, true])
 })
 
-it('the processes that reported lately are counted, each once, and at least this one', async () => {
+it('the processes that are not gone are counted, each once, and at least this one', async () => {
   await using world = await openWorld()
   // The other has no account that is local.
   const [one, other] = [world.enter(['studio@a', 'probe@a', 'p']), world.enter(['p'], world.store, 'b')]
@@ -89,6 +89,9 @@ it('the processes that reported lately are counted, each once, and at least this
   await Promise.all([one.beat(), other.beat(), one.report('p')])
   await learnFor(world, one, 10, other.beat)
   assert.deepEqual(counts(), [2, 1])
+  world.clock.advance(10 * goneMs)
+  await one.refresh()
+  assert.deepEqual(counts(), [2, 1], 'the database may have been away')
   await learnFor(world, one, goneMs / second + 5, one.beat)
   assert.deepEqual(counts(), [1, 1], 'the other is silent')
 })

@@ -95,16 +95,17 @@ export function openHealths({ store, accounts, clock, log, process, since }: Hea
 function openHeartbeats() {
   let beats = new Map<string, number>()
   let [since, lastRead] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  const isGone = (account: string) => Math.max(beats.get(account) ?? 0, since) < lastRead - goneMs
   return {
     update(all: readonly AccountHealth[], readAt: number): void {
       if (Math.abs(readAt - lastRead) > goneMs / 2) since = readAt
       lastRead = readAt
       beats = new Map(all.map(({ account, changedAt }) => [account, changedAt]))
     },
-    isGone: (account: string) => Math.max(beats.get(account) ?? 0, since) < lastRead - goneMs,
+    isGone,
     processes() {
-      const live = [...beats].filter(([account, at]) => isLocalName(account) && Math.abs(lastRead - at) <= goneMs)
-      return Math.max(1, new Set(live.map(([account]) => processOf(account))).size)
+      const live = [...beats.keys()].filter((account) => isLocalName(account) && !isGone(account))
+      return Math.max(1, new Set(live.map(processOf)).size)
     },
   }
 }

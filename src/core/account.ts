@@ -92,7 +92,7 @@ export interface Presence {
   beat(): Promise<void>
   /** Whether the process of this local account has not reported for so long that it must be gone. */
   isGone(account: string): boolean
-  /** How many processes reported lately, as far as this one knows; at least one. */
+  /** How many processes are not gone, as far as this one knows; at least one. */
   processes(): number
 }
 

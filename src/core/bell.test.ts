@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Bell, openBell } from './bell.ts'
+import { type Bell, openBell, sharedSpacing } from './bell.ts'
 import { type ManualClock, manualClock } from './clock.fixture.ts'
 
 const spacing = { leastMs: 50, usualMs: () => 50, longestMs: 250 }
@@ -75,7 +75,7 @@ it('rests longer after long work, up to its limit', async () => {
   assert.deepEqual(apart, [50, 100, 250, 400])
 })
 
-it('rests as long as it is told at the time, up to its limit', async () => {
+it('rests for the time that is usual at the moment, up to its limit', async () => {
   const clock = manualClock(10_000)
   let usualMs = 0
   const bell = openBell(clock, { ...spacing, usualMs: () => usualMs })
@@ -84,4 +84,27 @@ it('rests as long as it is told at the time, up to its limit', async () => {
   for (usualMs of [50, 200, 500]) apart.push(await apartAfter(0, bell, clock))
   assert.deepEqual(apart, [50, 200, 250])
   assert.equal(await apartAfter(0, bell, clock, true), 50, 'there is more to do')
+})
+
+it('lets processes that share a store look less often, the more there are, each at a time of its own', () => {
+  let [processes, byte] = [1, 0]
+  const { leastMs, longestMs, usualMs } = sharedSpacing(
+    () => processes,
+    (count) => new Uint8Array(count).fill(byte),
+  )
+  const range = (count: number) => {
+    processes = count
+    return [0, 255].map((each) => {
+      byte = each
+      return Math.round(usualMs())
+    })
+  }
+  assert.deepEqual([1, 2, 3, 4, 20].map(range), [
+    [50, 50],
+    [50, 150],
+    [50, 250],
+    [150, 250],
+    [150, 250],
+  ])
+  assert.deepEqual([leastMs, longestMs], [50, 250])
 })

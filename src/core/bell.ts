@@ -1,10 +1,10 @@
-import type { Clock } from './clock.ts'
+import { type Clock, chance, type Random } from './clock.ts'
 
 /** Ends a wait. A ring since the last `mute` counts, so a ring between a look and the wait is not lost. */
 export interface Bell {
   ring(): void
   mute(): void
-  /** `isShort`: it may end as soon after the last one as any, because there is probably more to do. */
+  /** `isShort`: ends `leastMs` after the last wait at the earliest, because more work is probably due. */
   wait(ms: number, signal: AbortSignal, isShort?: boolean): Promise<void>
 }
 
@@ -16,6 +16,24 @@ export interface Spacing {
   /** The limit of `usualMs`, and of the longer time after long work, which spares a busy database. */
   readonly longestMs: number
 }
+
+/**
+ * For processes that share a store. The looks of several would each find little, and cost the database as much as the tasks, so
+ * their number hardly grows with the processes. At random, because a message of the database wakes all at the same moment.
+ */
+export function sharedSpacing(processes: () => number, random: Random): Spacing {
+  return {
+    leastMs,
+    usualMs() {
+      const meanMs = Math.min(longestMeanMs, leastMs * processes())
+      const shortestMs = Math.max(leastMs, 2 * meanMs - longestMs)
+      return shortestMs + 2 * (meanMs - shortestMs) * chance(random)
+    },
+    longestMs,
+  }
+}
+
+const [leastMs, longestMeanMs, longestMs] = [50, 200, 250]
 
 export function openBell(clock: Clock, spacing: Spacing = noSpacing): Bell {
   let rung = Promise.withResolvers<void>()

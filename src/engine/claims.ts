@@ -9,7 +9,10 @@ import type { Lanes, WorkerLane } from './lanes.ts'
 import { type EngineOptions, idleMs } from './options.ts'
 import type { Runs } from './runs.ts'
 
-/** After a claim in a lane, the next one follows this soon, because more may be due. A run that ends wakes us earlier. */
+/**
+ * After a claim in a lane, the next one follows this soon, because more may be due. A run that ends wakes us earlier. Beside
+ * other processes, both times may be longer (`core/bell.ts`).
+ */
 const crowdedMs = 100
 
 /**

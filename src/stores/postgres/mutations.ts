@@ -132,7 +132,7 @@ async function write(query: Query, mutations: readonly Mutation[]): Promise<Read
 
 /** In the order of ids, so that two transactions that lock the same tasks do not deadlock. */
 async function lockTasks(query: Query, mutations: readonly Mutation[]): Promise<Before['tasks']> {
-  const text = `SELECT ${beforeColumns.join(', ')} FROM tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE`
+  const text = `SELECT ${beforeColumns.join(', ')} FROM tasks WHERE id = ${anyOf('$1')} ORDER BY id FOR UPDATE`
   const rows = await query(text, [mutations.map(({ task }) => task)])
   return toTasksBefore(rows.map((row) => beforeColumns.map((name) => row[name])))
 }
@@ -164,7 +164,8 @@ const lockStatement = `SELECT scope, currency FROM spends
     SELECT scope, currency FROM json_to_recordset($1) AS given (scope text, currency text)
   ) ORDER BY scope, currency FOR UPDATE`
 
-const attemptsStatement = `SELECT ${attemptColumns.join(', ')} FROM attempts WHERE id = ANY($1) OR task = ANY($2) ORDER BY id`
+const attemptsStatement = `SELECT ${attemptColumns.join(', ')} FROM attempts
+  WHERE id = ${anyOf('$1')} OR task = ${anyOf('$2')} ORDER BY id`
 
 const endpointsStatement = `SELECT id, owner, event_types FROM endpoints WHERE owner = ${anyOf('$1')} AND disabled_at IS NULL`
 
