@@ -108,11 +108,14 @@ export async function benchWorkers(bench: WorkersBench): Promise<{ lines: Line[]
   return { lines: [...counted, ...costLines(costs)], costs }
 }
 
-/** Numbers of workers in turn, in each round: minutes apart, noise of the machine would dominate. */
+/**
+ * Numbers of workers in turn, in each round: minutes apart, noise of the machine would dominate. Every second round begins with
+ * the most, so that a machine that gets slower favours none.
+ */
 async function runInTurn(world: World, tasksOf: (count: number) => number): Promise<Record<string, Round[]>> {
   const all: Record<string, Round[]> = {}
   for (let round = 0; round < world.rounds; round += 1)
-    for (const count of [1, 2, 4]) {
+    for (const count of round % 2 === 0 ? [1, 2, 4] : [4, 2, 1]) {
       await using workers = await startWorkers(world, count)
       all[count] = [...(all[count] ?? []), await runRound(world, workers.all, tasksOf(count))]
     }
